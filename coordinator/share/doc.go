@@ -1,0 +1,5 @@
+// Package share is the share-partition state kept on __share_group_state.
+//
+// Owns: nothing yet that runs; see ARCHITECTURE.md for what comes. Machines here know no clock, logger, socket or lock: event and time in,
+// records, replies and timers out. Called by coordinator's runtime.
+package share

@@ -1,0 +1,2 @@
+// Package metric is counters and gauges that the console shows.
+package metric
