@@ -1,0 +1,94 @@
+package coordinator
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Now is the instant at which a machine is asked: Mono for sessions and time-outs, Wall for what is written into records.
+type Now struct {
+	Wall time.Time
+	Mono time.Time
+}
+
+// WallMs is the wall clock in milliseconds, as records carry it.
+func (n Now) WallMs() int64 { return n.Wall.UnixMilli() }
+
+// Record is one record of an internal topic; a nil Value is a tombstone.
+type Record struct {
+	Key   []byte
+	Value []byte
+}
+
+// Txn marks records that belong to a producer's transaction (TxnOffsetCommit): they count only once the transaction commits.
+type Txn struct {
+	ProducerID    int64
+	ProducerEpoch int16
+}
+
+// Handle is a call waiting for its answer. Machines keep handles of parked calls and never look inside; a test gives them numbers.
+// The runtime completes each handle exactly once.
+type Handle interface {
+	Complete(resp kmsg.Response)
+}
+
+// Reply answers a call once the records of the same Effects, and all before them, are committed.
+type Reply struct {
+	To       Handle
+	Response kmsg.Response
+}
+
+// TimerChange sets the timer Key to fire at the monotonic instant At, or cancels it when At is zero.
+type TimerChange struct {
+	Key string
+	At  time.Time
+}
+
+// Effects is all that a machine can do to the world.
+type Effects struct {
+	Records []Record
+	// Txn, when set, makes Records part of that transaction.
+	Txn     *Txn
+	Replies []Reply
+	Timers  []TimerChange
+	// OnError answers the calls of Replies instead when the records could not be written; nil drops their connections'
+	// answers to the runtime's own mapping, see Runtime.Submit.
+	OnError func(err error) []Reply
+}
+
+// Machine is the state of one internal partition: hard state changes only in Apply, ApplyTxn and EndTxn.
+type Machine interface {
+	// Apply folds a committed-or-to-be-committed record; the same code serves and loads.
+	Apply(rec Record)
+	// ApplyTxn folds a record of an open transaction of the producer; it stays pending until EndTxn.
+	ApplyTxn(txn Txn, rec Record)
+	// EndTxn commits or aborts what is pending for the producer.
+	EndTxn(now Now, txn Txn, commit bool) Effects
+	// Loaded is called once after the whole partition was applied; it sets timers of what is alive.
+	Loaded(now Now) Effects
+	// Fire is called when a timer is due; it may come late, and for something that is gone.
+	Fire(now Now, key string) Effects
+	// Dropped is called when the shard is lost (leadership gone, append failed): every parked call must be answered in the
+	// returned replies with err's code.
+	Dropped(err error) []Reply
+}
+
+// PartitionWriter is the log of an internal topic as the runtime needs it; server wires it to replica partitions.
+type PartitionWriter interface {
+	// Write appends the records as one batch under the leader epoch and returns the offset after the last.
+	// committed runs, without a lock held, possibly before Write returns, once they are committed or known to be lost.
+	Write(partition int32, leaderEpoch int32, recs []Record, txn *Txn, nowMs int64, committed func(err error)) (nextOffset int64, err error)
+	// WriteMarker appends the control batch that ends a producer's transaction.
+	WriteMarker(partition int32, leaderEpoch int32, txn Txn, commit bool, coordinatorEpoch int32, committed func(err error)) (nextOffset int64, err error)
+	// Load reads the partition from its start to its current end, in order. A marker comes as marker=true with commit set.
+	Load(partition int32, each func(LoadedBatch) error) error
+}
+
+// LoadedBatch is a batch read while loading.
+type LoadedBatch struct {
+	Records []Record // alias the read buffer: clone what is kept
+	Txn     *Txn     // set for transactional batches and markers
+	Marker  bool
+	Commit  bool
+}
