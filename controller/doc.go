@@ -9,4 +9,15 @@
 // Called by server/handler through Controller, wired to storage by server through Log. One goroutine owns raft and the machine;
 // callers hand over commands and are called back without a lock held. Alone it is a quorum of one and does not tick.
 // Not here: sockets, files, what a broker does with the image (server, replica).
+//
+// The API, in short (one method per changing request, asynchronous; done runs on the controller's goroutine after the image with
+// the command's records was published, must not block, and is called exactly once, also at Close):
+//
+//	c, err := controller.Start(controller.Options{...})
+//	c.Image() *metadata.Image
+//	c.CreateTopics(req *kmsg.CreateTopicsRequest, done func(*kmsg.CreateTopicsResponse))
+//	c.DeleteTopics, CreatePartitions, AlterConfigs, IncrementalAlterConfigs, AlterClientQuotas, AlterUserSCRAMCredentials, UpdateFeatures,
+//	c.ElectLeaders, AlterPartitionAssignments, ListPartitionReassignments, DescribeQuorum, UnregisterBroker: the same shape with kmsg's types
+//	c.AllocateProducerIDs(done func(first int64, count int32, err error))
+//	c.Close() error
 package controller
