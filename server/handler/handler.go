@@ -1,0 +1,34 @@
+package handler
+
+import (
+	"github.com/rs/zerolog"
+
+	"github.com/kaja-mq/kaja/internal/clock"
+	"github.com/kaja-mq/kaja/internal/wheel"
+)
+
+// Handler answers requests. It holds what the handlers of all APIs need and has no state of its own: everything that changes
+// belongs to one of its parts. One Handler serves all connections of a broker.
+//
+// Each API is a method `func (h *Handler) x(c Call)` in the file of its name, where x is the API's name in lower camel case
+// (createTopics in create_topics.go, initProducerID in init_producer_id.go, describeUserSCRAMCredentials in
+// describe_user_scram_credentials.go); table.go has a row for each.
+type Handler struct {
+	// NodeID is this broker's node.id.
+	NodeID int32
+	// ClusterID is the cluster's id as in meta.properties.
+	ClusterID string
+
+	Clock clock.Clock
+	// Wheel keeps the deadlines of parked calls; it is the broker's.
+	Wheel *wheel.Wheel
+	Log   zerolog.Logger
+
+	table dispatch
+}
+
+// New completes h, whose exported fields are set: it builds the dispatch table.
+func New(h Handler) *Handler {
+	h.table = newDispatch()
+	return &h
+}

@@ -1,0 +1,59 @@
+package handler
+
+import (
+	"github.com/kaja-mq/kaja/protocol"
+)
+
+// API is a row of the table of what this broker answers. Its versions are those of Kafka 4.4.0 (protocol/table.go).
+type API struct {
+	protocol.API
+	// Func answers a call; nil means not served.
+	Func func(*Handler, Call)
+	// BeforeAuth lets it through on a SASL listener before authentication has succeeded.
+	BeforeAuth bool
+}
+
+// row is the part of an API that is ours to decide.
+type row struct {
+	key        int16
+	f          func(*Handler, Call)
+	beforeAuth bool
+}
+
+// rows is the explicit table: one line for each API that is served, by ascending key. A key without a line is not
+// advertised, and a request with it ends its connection, as Kafka does with keys that it does not know.
+func rows() []row {
+	return []row{
+		{key: 18, f: (*Handler).apiVersions, beforeAuth: true},
+	}
+}
+
+// dispatch finds the API of a key.
+type dispatch struct {
+	byKey [protocol.MaxKey + 1]API
+	all   []API
+}
+
+func newDispatch() (d dispatch) {
+	for _, r := range rows() {
+		p, ok := protocol.Lookup(r.key)
+		if !ok {
+			continue // a test refuses such a row
+		}
+		a := API{API: p, Func: r.f, BeforeAuth: r.beforeAuth}
+		d.byKey[r.key] = a
+		d.all = append(d.all, a)
+	}
+	return d
+}
+
+// API finds what answers the key; false if nothing does.
+func (h *Handler) API(key int16) (API, bool) {
+	if key < 0 || int(key) >= len(h.table.byKey) || h.table.byKey[key].Func == nil {
+		return API{}, false
+	}
+	return h.table.byKey[key], true
+}
+
+// APIs lists what is served, by ascending key. Read only.
+func (h *Handler) APIs() []API { return h.table.all }
