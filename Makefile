@@ -1,0 +1,77 @@
+# kaja: every target that has a "## help" text is for people; .ci/run uses the same ones.
+# Needed: Go, make and git. What more a target needs stands in its help text.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# The modules are built one by one: what compat-tests requires never influences the versions that kaja is built with.
+export GOWORK := off
+export CGO_ENABLED ?= 0
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+GOFLAGS_BUILD := -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+PKG ?= ./...
+RUN ?=
+FUZZTIME ?= 30s
+ARGS ?=
+
+.PHONY: help build run test race lint fuzz sim bench compat compat-kafka nightly check cover dist clean tidy
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build ./kaja
+	go build $(GOFLAGS_BUILD) -o kaja .
+
+run: ## build and serve on localhost:9092, data in ./kaja-data (ARGS="--ephemeral" and so on)
+	go build $(GOFLAGS_BUILD) -o kaja .
+	./kaja serve $(ARGS)
+
+test: ## run the unit tests of every package (PKG=./storage/... RUN=Name narrow it)
+	go vet $(PKG)
+	go test -shuffle=on -timeout 300s $(if $(RUN),-run '$(RUN)') $(PKG)
+
+race: ## the same tests under the race detector, with costly invariants on (needs a C compiler)
+	CGO_ENABLED=1 go test -race -shuffle=on -timeout 600s $(if $(RUN),-run '$(RUN)') $(PKG)
+
+lint: ## gofmt, go vet, staticcheck and the house rules (tidy_test.go)
+	@out=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -s -l); if [ -n "$$out" ]; then echo "gofmt -s -w these files:"; echo "$$out"; exit 1; fi
+	go vet ./...
+	go tool -modfile=scripts/tools.mod staticcheck ./...
+	go test -count=1 -run '^TestTidy' .
+
+fuzz: ## fuzz every target for FUZZTIME each (RUN=regex of package/FuzzName narrows it)
+	scripts/fuzz "$(FUZZTIME)" "$(RUN)"
+
+sim: ## the simulator's longer runs (SEED=n repeats one)
+	go test -count=1 -timeout 1200s ./internal/sim/... -run . -sim.long
+
+bench: ## benchmarks of the hot paths (PKG, RUN narrow it)
+	go test -run '^$$' -bench '$(or $(RUN),.)' -benchmem $(PKG)
+
+compat: ## foreign clients and tools against kaja (ARGS="sarama java" picks some; needs a C compiler, Java, Python, Node, kcat)
+	scripts/compat kaja $(ARGS)
+
+compat-kafka: ## the same tests against Apache Kafka 4.4.0
+	scripts/compat kafka $(ARGS)
+
+nightly: ## everything that .ci/run rotates through, at full length
+	NIGHTLY=1 CI=true bash .ci/run
+
+check: lint test ## what to run before a commit: lint, tests, race of changed packages
+	scripts/race-changed
+
+cover: ## coverage by package, profile in dist/cover.out
+	@mkdir -p dist
+	go test -coverprofile=dist/cover.out ./...
+	go tool cover -func=dist/cover.out | tail -1
+
+dist: ## static binaries for Linux and macOS in dist/
+	@mkdir -p dist
+	for t in linux/amd64 linux/arm64 darwin/arm64; do GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0 go build $(GOFLAGS_BUILD) -o dist/kaja-$${t%/*}-$${t#*/} .; done
+	ls -l dist
+
+clean: ## remove what the targets above made (not ./kaja-data)
+	rm -rf kaja dist
+	go clean -testcache
