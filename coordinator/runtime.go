@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -80,11 +79,11 @@ func (r *Runtime[M]) Elect(partition, epoch int32) {
 		r.mu.Unlock()
 		return
 	}
-	s := &shard[M]{rt: r, partition: partition, epoch: epoch, machine: r.o.New(partition, epoch), timers: map[string]*deadline{}}
+	s := r.newShard(partition, epoch)
 	r.shards[partition] = s
 	r.mu.Unlock()
 	if old != nil {
-		old.drop(gone, ErrNotCoordinator)
+		old.drop(ErrNotCoordinator)
 	}
 	r.loads.Add(1)
 	r.o.Go(func() { defer r.loads.Done(); s.load() })
@@ -97,7 +96,7 @@ func (r *Runtime[M]) Resign(partition int32) {
 	delete(r.shards, partition)
 	r.mu.Unlock()
 	if s != nil {
-		s.drop(gone, ErrNotCoordinator)
+		s.drop(ErrNotCoordinator)
 	}
 }
 
@@ -108,7 +107,7 @@ func (r *Runtime[M]) Close() {
 	r.shards = map[int32]*shard[M]{}
 	r.mu.Unlock()
 	for _, s := range all {
-		s.drop(gone, ErrNotAvailable)
+		s.drop(ErrNotAvailable)
 	}
 	r.loads.Wait()
 }
@@ -162,6 +161,8 @@ func (s *shard[M]) is(states ...shardState) bool {
 	return false
 }
 
+// load reads the partition and makes the shard active. A failure leaves it failed: calls are told that the coordinator is not
+// available, until the partition is elected anew.
 func (s *shard[M]) load() {
 	started := s.rt.o.Clock.Mono()
 	records := 0
@@ -175,16 +176,15 @@ func (s *shard[M]) load() {
 		s.applyLocked(b)
 		return nil
 	})
-	if err != nil {
-		if !errors.Is(err, ErrNotCoordinator) {
-			s.rt.o.Log.Error().Err(err).Str("topic", s.rt.o.Topic).Int32("partition", s.partition).Msg("loading coordinator state failed")
-		}
-		s.drop(failed, ErrNotAvailable)
-		return
-	}
 	s.mu.Lock()
 	if s.state != loading {
 		s.mu.Unlock()
+		return
+	}
+	if err != nil {
+		s.state = failed
+		s.mu.Unlock()
+		s.rt.o.Log.Error().Err(err).Str("topic", s.rt.o.Topic).Int32("partition", s.partition).Msg("coordinator state cannot be loaded")
 		return
 	}
 	s.state = active
@@ -361,14 +361,15 @@ func (s *shard[M]) fired(d *deadline) {
 	fire(after)
 }
 
-// drop ends the shard; a failed one is loaded again at once, since its log is the truth.
-func (s *shard[M]) drop(to shardState, err error) {
+// drop ends the shard.
+func (s *shard[M]) drop(err error) {
 	s.mu.Lock()
-	after := s.dropLocked(to, err)
+	after := s.dropLocked(gone, err)
 	s.mu.Unlock()
 	fire(after)
 }
 
+// dropLocked answers everything parked. A failed shard is loaded again at once, since its log is the truth.
 func (s *shard[M]) dropLocked(to shardState, err error) []Reply {
 	if s.state == gone || s.state == failed {
 		return nil
@@ -396,36 +397,15 @@ func (r *Runtime[M]) reload(s *shard[M]) {
 			r.mu.Unlock()
 			return
 		}
-		fresh := &shard[M]{rt: r, partition: s.partition, epoch: s.epoch, machine: r.o.New(s.partition, s.epoch), timers: map[string]*deadline{}}
+		fresh := r.newShard(s.partition, s.epoch)
 		r.shards[s.partition] = fresh
 		r.mu.Unlock()
-		fresh.loadOnce()
+		fresh.load()
 	})
 }
 
-// loadOnce loads; a second failure in a row stays failed until the partition is elected anew or a call asks again.
-func (s *shard[M]) loadOnce() {
-	err := s.rt.o.Writer.Load(s.partition, func(b LoadedBatch) error {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.applyLocked(b)
-		return nil
-	})
-	s.mu.Lock()
-	if s.state != loading {
-		s.mu.Unlock()
-		return
-	}
-	if err != nil {
-		s.state = failed
-		s.mu.Unlock()
-		s.rt.o.Log.Error().Err(fmt.Errorf("load %s-%d again: %w", s.rt.o.Topic, s.partition, err)).Msg("coordinator state is not available")
-		return
-	}
-	s.state = active
-	after := s.effectsLocked(s.machine.Loaded(s.rt.now()))
-	s.mu.Unlock()
-	fire(after)
+func (r *Runtime[M]) newShard(partition, epoch int32) *shard[M] {
+	return &shard[M]{rt: r, partition: partition, epoch: epoch, machine: r.o.New(partition, epoch), timers: map[string]*deadline{}}
 }
 
 func fire(replies []Reply) {

@@ -1,0 +1,242 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kaja-mq/kaja/internal/clock"
+	"github.com/kaja-mq/kaja/internal/wheel"
+)
+
+// memLog is a partition's log in memory; hold keeps commitments back, fail refuses writes.
+type memLog struct {
+	mu      sync.Mutex
+	batches []LoadedBatch
+	hold    bool
+	held    []func(error)
+	fail    error
+}
+
+func (l *memLog) Write(_, _ int32, recs []Record, txn *Txn, _ int64, committed func(error)) (int64, error) {
+	return l.add(LoadedBatch{Records: recs, Txn: txn}, committed)
+}
+
+func (l *memLog) WriteMarker(_, _ int32, txn Txn, commit bool, _ int32, committed func(error)) (int64, error) {
+	return l.add(LoadedBatch{Txn: &txn, Marker: true, Commit: commit}, committed)
+}
+
+func (l *memLog) add(b LoadedBatch, committed func(error)) (int64, error) {
+	l.mu.Lock()
+	if l.fail != nil {
+		defer l.mu.Unlock()
+		return 0, l.fail
+	}
+	l.batches = append(l.batches, b)
+	n := int64(len(l.batches))
+	if l.hold {
+		l.held = append(l.held, committed)
+		l.mu.Unlock()
+		return n, nil
+	}
+	l.mu.Unlock()
+	committed(nil)
+	return n, nil
+}
+
+func (l *memLog) Load(_ int32, each func(LoadedBatch) error) error {
+	for _, b := range l.batches {
+		if err := each(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// words remembers the keys applied to it, in order; those of open transactions apart.
+type words struct {
+	applied []string
+	pending map[int64][]string
+	parked  []Handle
+}
+
+func (w *words) Apply(r Record) { w.applied = append(w.applied, string(r.Key)) }
+func (w *words) ApplyTxn(t Txn, r Record) {
+	w.pending[t.ProducerID] = append(w.pending[t.ProducerID], string(r.Key))
+}
+func (w *words) Loaded(Now) Effects { return Effects{} }
+func (w *words) Fire(_ Now, k string) Effects {
+	return Effects{Records: []Record{{Key: []byte("fired " + k)}}}
+}
+func (w *words) EndTxn(_ Now, t Txn, commit bool) Effects {
+	if commit {
+		w.applied = append(w.applied, w.pending[t.ProducerID]...)
+	}
+	delete(w.pending, t.ProducerID)
+	return Effects{}
+}
+func (w *words) Dropped(err error) []Reply {
+	var out []Reply
+	for _, h := range w.parked {
+		out = append(out, Reply{To: h, Response: &kmsg.HeartbeatResponse{ErrorCode: 16}})
+	}
+	w.parked = nil
+	return out
+}
+
+// answer is a call that tells whether, and how often, it was answered.
+type answer struct{ got []int16 }
+
+func (a *answer) Complete(r kmsg.Response) {
+	a.got = append(a.got, r.(*kmsg.HeartbeatResponse).ErrorCode)
+}
+
+func newRuntime(l *memLog, clk clock.Clock) *Runtime[*words] {
+	return New(Options[*words]{
+		Topic: "__t", Writer: l, Clock: clk, Wheel: wheel.New(clk), Log: zerolog.Nop(), Go: func(f func()) { f() },
+		New: func(_, _ int32) *words { return &words{pending: map[int64][]string{}} },
+	})
+}
+
+func put(a *answer, keys ...string) func(*words, Now) Effects {
+	return func(*words, Now) Effects {
+		var e Effects
+		for _, k := range keys {
+			e.Records = append(e.Records, Record{Key: []byte(k)})
+		}
+		e.Replies = []Reply{{To: a, Response: &kmsg.HeartbeatResponse{}}}
+		e.OnError = func(error) []Reply { return []Reply{{To: a, Response: &kmsg.HeartbeatResponse{ErrorCode: 15}}} }
+		return e
+	}
+}
+
+func state(t *testing.T, r *Runtime[*words]) string {
+	t.Helper()
+	var s string
+	if err := r.Submit(0, func(m *words, _ Now) Effects { s = strings.Join(m.applied, " "); return Effects{} }); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A reply leaves only after its records, and everything written before it, are committed.
+func TestRepliesWaitForCommitment(t *testing.T) {
+	l := &memLog{hold: true}
+	r := newRuntime(l, clock.NewManual(time.Unix(0, 0)))
+	r.Elect(0, 1)
+	var a, b answer
+	if err := r.Submit(0, put(&a, "x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Submit(0, put(&b)); err != nil { // a read that sees x
+		t.Fatal(err)
+	}
+	if len(a.got)+len(b.got) != 0 {
+		t.Fatalf("answered before commitment: %v %v", a.got, b.got)
+	}
+	l.held[0](nil)
+	if fmt.Sprint(a.got, b.got) != "[0] [0]" {
+		t.Fatalf("after commitment: got %v %v, want one answer each", a.got, b.got)
+	}
+}
+
+// A refused write answers its call with an error, drops the shard and loads it again from the log.
+func TestFailedWriteReloads(t *testing.T) {
+	l := &memLog{}
+	r := newRuntime(l, clock.NewManual(time.Unix(0, 0)))
+	r.Elect(0, 1)
+	var a, b, parked answer
+	if err := r.Submit(0, put(&a, "x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Submit(0, func(m *words, _ Now) Effects { m.parked = append(m.parked, &parked); return Effects{} }); err != nil {
+		t.Fatal(err)
+	}
+	l.fail = errors.New("disk full")
+	if err := r.Submit(0, put(&b, "y")); err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(a.got, b.got, parked.got) != "[0] [15] [16]" {
+		t.Fatalf("answers: %v %v %v", a.got, b.got, parked.got)
+	}
+	if got := state(t, r); got != "x" {
+		t.Fatalf("after reload: %q, want x", got)
+	}
+}
+
+// Loading folds the same records to the same state; aborted and open transactions do not count.
+func TestLoadEqualsServing(t *testing.T) {
+	l := &memLog{}
+	r := newRuntime(l, clock.NewManual(time.Unix(0, 0)))
+	r.Elect(0, 1)
+	txn := func(pid int64, key string) {
+		if err := r.Submit(0, func(*words, Now) Effects {
+			return Effects{Records: []Record{{Key: []byte(key)}}, Txn: &Txn{ProducerID: pid}}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var a answer
+	txn(1, "committed")
+	txn(2, "aborted")
+	txn(3, "open")
+	if err := r.Submit(0, put(&a, "plain")); err != nil {
+		t.Fatal(err)
+	}
+	var marked []error
+	r.Marker(0, Txn{ProducerID: 1}, true, 0, func(err error) { marked = append(marked, err) })
+	r.Marker(0, Txn{ProducerID: 2}, false, 0, func(err error) { marked = append(marked, err) })
+	if fmt.Sprint(marked) != "[<nil> <nil>]" {
+		t.Fatalf("markers: %v", marked)
+	}
+	want := "plain committed"
+	if got := state(t, r); got != want {
+		t.Fatalf("serving: %q, want %q", got, want)
+	}
+	r.Elect(0, 2)
+	if got := state(t, r); got != want {
+		t.Fatalf("loaded: %q, want %q", got, want)
+	}
+}
+
+// Timers fire once, as an event like any other; a cancelled one does not.
+func TestTimers(t *testing.T) {
+	clk := clock.NewManual(time.Unix(0, 0))
+	r := newRuntime(&memLog{}, clk)
+	r.Elect(0, 1)
+	if err := r.Submit(0, func(_ *words, now Now) Effects {
+		return Effects{Timers: []TimerChange{{"a", now.Mono.Add(time.Second)}, {"b", now.Mono.Add(time.Second)}, {Key: "b"}}}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	clk.Advance(10 * time.Second)
+	if got := state(t, r); got != "fired a" {
+		t.Fatalf("got %q, want %q", got, "fired a")
+	}
+}
+
+// A partition that this broker does not lead is refused; calls parked there are answered when it is lost.
+func TestResign(t *testing.T) {
+	r := newRuntime(&memLog{}, clock.NewManual(time.Unix(0, 0)))
+	if err := r.Submit(0, put(&answer{})); !errors.Is(err, ErrNotCoordinator) {
+		t.Fatalf("unknown partition: %v", err)
+	}
+	r.Elect(0, 1)
+	var a answer
+	if err := r.Submit(0, func(m *words, _ Now) Effects { m.parked = append(m.parked, &a); return Effects{} }); err != nil {
+		t.Fatal(err)
+	}
+	r.Resign(0)
+	if fmt.Sprint(a.got) != "[16]" {
+		t.Fatalf("parked call: %v", a.got)
+	}
+	if err := r.Submit(0, put(&answer{})); !errors.Is(err, ErrNotCoordinator) {
+		t.Fatalf("after resigning: %v", err)
+	}
+}
