@@ -1,0 +1,103 @@
+package vfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// rwfNoWait is RWF_NOWAIT of preadv2(2), from Linux 4.14: fail with EAGAIN where the page cache lacks the data.
+const rwfNoWait = 0x8
+
+// iovMax is the number of buffers that one pwritev takes (UIO_MAXIOV).
+const iovMax = 1024
+
+func (o *osFile) ReadNoWait(p []byte, off int64) (int, error) {
+	bufs := [1][]byte{p}
+	for {
+		n, err := unix.Preadv2(int(o.fd), bufs[:], off, rwfNoWait)
+		switch {
+		case err == nil && n == 0 && len(p) > 0:
+			return 0, io.EOF
+		case err == nil:
+			return n, nil
+		case err == unix.EINTR:
+		case err == unix.EAGAIN:
+			return 0, ErrWouldBlock
+		case err == unix.EOPNOTSUPP, err == unix.ENOSYS, err == unix.EINVAL:
+			return 0, ErrNoWaitUnsupported
+		default:
+			return 0, &fs.PathError{Op: "preadv2", Path: o.f.Name(), Err: err}
+		}
+	}
+}
+
+func (o *osFile) WriteVAt(bufs [][]byte, off int64) (int, error) {
+	if len(bufs) == 1 {
+		return o.f.WriteAt(bufs[0], off)
+	}
+	total := 0
+	for len(bufs) > 0 {
+		part := bufs[:min(len(bufs), iovMax)]
+		n, err := unix.Pwritev(int(o.fd), part, off+int64(total))
+		if err == unix.EINTR {
+			continue
+		}
+		if err == nil && n == 0 {
+			err = io.ErrShortWrite
+		}
+		if err != nil {
+			return total, &fs.PathError{Op: "pwritev", Path: o.f.Name(), Err: err}
+		}
+		total += n
+		for len(bufs) > 0 && n >= len(bufs[0]) {
+			n -= len(bufs[0])
+			bufs = bufs[1:]
+		}
+		if n > 0 { // a partial write, as on a nearly full disk: the rest of this buffer alone, then go on
+			m, err := o.f.WriteAt(bufs[0][n:], off+int64(total))
+			total += m
+			if err != nil {
+				return total, err
+			}
+			bufs = bufs[1:]
+		}
+	}
+	return total, nil
+}
+
+// syncFile is fsync; size changes are part of what must survive, so fdatasync would do as well, but Kafka's force(true) is fsync.
+func syncFile(o *osFile) error { return o.f.Sync() }
+
+func (osFS) SyncDir(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// lockFile takes an open-file-description lock: it conflicts with another open of the same file in this process and with the
+// POSIX lock that a Java process (Apache Kafka on the same directory) takes. Where it isn't known, flock.
+func lockFile(f *os.File) error {
+	lk := unix.Flock_t{Type: unix.F_WRLCK}
+	err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lk)
+	if err == unix.EINVAL || err == unix.ENOSYS || err == unix.EOPNOTSUPP {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err == unix.EAGAIN || err == unix.EACCES {
+		return ErrLocked
+	}
+	return err
+}
+
+func (osFS) Space(name string) (total, usable int64, err error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(name, &st); err != nil {
+		return 0, 0, &fs.PathError{Op: "statfs", Path: name, Err: err}
+	}
+	return int64(st.Blocks) * int64(st.Bsize), int64(st.Bavail) * int64(st.Bsize), nil
+}
