@@ -2354,20 +2354,20 @@ func (*StreamsGroupTargetAssignmentMemberKey) RecordName() string {
 // VersionRange is the range of versions that exist.
 func (*StreamsGroupTargetAssignmentMemberKey) VersionRange() (lo, hi int16) { return 0, 0 }
 
-// StreamsGroupTargetAssignmentMemberTaskIDs is part of StreamsGroupTargetAssignmentMemberValue.
-type StreamsGroupTargetAssignmentMemberTaskIDs struct {
+// StreamsGroupTargetAssignmentMemberTaskIds is part of StreamsGroupTargetAssignmentMemberValue.
+type StreamsGroupTargetAssignmentMemberTaskIds struct {
 	SubtopologyID string
 	Partitions    []int32
 	UnknownTags   []Tag // tagged fields of later Kafkas, kept as they came
 }
 
-// NewStreamsGroupTargetAssignmentMemberTaskIDs returns one with Kafka's defaults set.
-func NewStreamsGroupTargetAssignmentMemberTaskIDs() *StreamsGroupTargetAssignmentMemberTaskIDs {
-	return &StreamsGroupTargetAssignmentMemberTaskIDs{}
+// NewStreamsGroupTargetAssignmentMemberTaskIds returns one with Kafka's defaults set.
+func NewStreamsGroupTargetAssignmentMemberTaskIds() *StreamsGroupTargetAssignmentMemberTaskIds {
+	return &StreamsGroupTargetAssignmentMemberTaskIds{}
 }
 
 // AppendTo appends the body of the given version; fields that it lacks are left out.
-func (m *StreamsGroupTargetAssignmentMemberTaskIDs) AppendTo(dst []byte, version int16) []byte {
+func (m *StreamsGroupTargetAssignmentMemberTaskIds) AppendTo(dst []byte, version int16) []byte {
 	dst = appendString(dst, m.SubtopologyID, true)
 	dst = appendArrayLen(dst, len(m.Partitions), false, true)
 	for _, v := range m.Partitions {
@@ -2378,8 +2378,8 @@ func (m *StreamsGroupTargetAssignmentMemberTaskIDs) AppendTo(dst []byte, version
 	return dst
 }
 
-func (m *StreamsGroupTargetAssignmentMemberTaskIDs) readFrom(r *kbin.Reader, version int16) {
-	*m = *NewStreamsGroupTargetAssignmentMemberTaskIDs()
+func (m *StreamsGroupTargetAssignmentMemberTaskIds) readFrom(r *kbin.Reader, version int16) {
+	*m = *NewStreamsGroupTargetAssignmentMemberTaskIds()
 	m.SubtopologyID = readString(r, true)
 	if n, _ := readArrayLen(r, true, false, 4); n > 0 {
 		a := make([]int32, n)
@@ -2393,9 +2393,9 @@ func (m *StreamsGroupTargetAssignmentMemberTaskIDs) readFrom(r *kbin.Reader, ver
 
 // StreamsGroupTargetAssignmentMemberValue is Kafka's StreamsGroupTargetAssignmentMemberValue, type 21, versions 0 to 0.
 type StreamsGroupTargetAssignmentMemberValue struct {
-	ActiveTasks  []StreamsGroupTargetAssignmentMemberTaskIDs
-	StandbyTasks []StreamsGroupTargetAssignmentMemberTaskIDs
-	WarmupTasks  []StreamsGroupTargetAssignmentMemberTaskIDs
+	ActiveTasks  []StreamsGroupTargetAssignmentMemberTaskIds
+	StandbyTasks []StreamsGroupTargetAssignmentMemberTaskIds
+	WarmupTasks  []StreamsGroupTargetAssignmentMemberTaskIds
 	UnknownTags  []Tag // tagged fields of later Kafkas, kept as they came
 }
 
@@ -2426,21 +2426,21 @@ func (m *StreamsGroupTargetAssignmentMemberValue) AppendTo(dst []byte, version i
 func (m *StreamsGroupTargetAssignmentMemberValue) readFrom(r *kbin.Reader, version int16) {
 	*m = *NewStreamsGroupTargetAssignmentMemberValue()
 	if n, _ := readArrayLen(r, true, false, 3); n > 0 {
-		a := make([]StreamsGroupTargetAssignmentMemberTaskIDs, n)
+		a := make([]StreamsGroupTargetAssignmentMemberTaskIds, n)
 		for i := range a {
 			a[i].readFrom(r, version)
 		}
 		m.ActiveTasks = a
 	}
 	if n, _ := readArrayLen(r, true, false, 3); n > 0 {
-		a := make([]StreamsGroupTargetAssignmentMemberTaskIDs, n)
+		a := make([]StreamsGroupTargetAssignmentMemberTaskIds, n)
 		for i := range a {
 			a[i].readFrom(r, version)
 		}
 		m.StandbyTasks = a
 	}
 	if n, _ := readArrayLen(r, true, false, 3); n > 0 {
-		a := make([]StreamsGroupTargetAssignmentMemberTaskIDs, n)
+		a := make([]StreamsGroupTargetAssignmentMemberTaskIds, n)
 		for i := range a {
 			a[i].readFrom(r, version)
 		}
@@ -2495,21 +2495,21 @@ func (*StreamsGroupCurrentMemberAssignmentKey) RecordName() string {
 // VersionRange is the range of versions that exist.
 func (*StreamsGroupCurrentMemberAssignmentKey) VersionRange() (lo, hi int16) { return 0, 0 }
 
-// StreamsGroupCurrentMemberAssignmentTaskIDs is part of StreamsGroupCurrentMemberAssignmentValue.
-type StreamsGroupCurrentMemberAssignmentTaskIDs struct {
+// StreamsGroupCurrentMemberAssignmentTaskIds is part of StreamsGroupCurrentMemberAssignmentValue.
+type StreamsGroupCurrentMemberAssignmentTaskIds struct {
 	SubtopologyID    string
 	Partitions       []int32
 	AssignmentEpochs []int32 // tag 0, nullable
 	UnknownTags      []Tag   // tagged fields of later Kafkas, kept as they came
 }
 
-// NewStreamsGroupCurrentMemberAssignmentTaskIDs returns one with Kafka's defaults set.
-func NewStreamsGroupCurrentMemberAssignmentTaskIDs() *StreamsGroupCurrentMemberAssignmentTaskIDs {
-	return &StreamsGroupCurrentMemberAssignmentTaskIDs{AssignmentEpochs: []int32{}}
+// NewStreamsGroupCurrentMemberAssignmentTaskIds returns one with Kafka's defaults set.
+func NewStreamsGroupCurrentMemberAssignmentTaskIds() *StreamsGroupCurrentMemberAssignmentTaskIds {
+	return &StreamsGroupCurrentMemberAssignmentTaskIds{AssignmentEpochs: []int32{}}
 }
 
 // AppendTo appends the body of the given version; fields that it lacks are left out.
-func (m *StreamsGroupCurrentMemberAssignmentTaskIDs) AppendTo(dst []byte, version int16) []byte {
+func (m *StreamsGroupCurrentMemberAssignmentTaskIds) AppendTo(dst []byte, version int16) []byte {
 	dst = appendString(dst, m.SubtopologyID, true)
 	dst = appendArrayLen(dst, len(m.Partitions), false, true)
 	for _, v := range m.Partitions {
@@ -2536,8 +2536,8 @@ func (m *StreamsGroupCurrentMemberAssignmentTaskIDs) AppendTo(dst []byte, versio
 	return dst
 }
 
-func (m *StreamsGroupCurrentMemberAssignmentTaskIDs) readFrom(r *kbin.Reader, version int16) {
-	*m = *NewStreamsGroupCurrentMemberAssignmentTaskIDs()
+func (m *StreamsGroupCurrentMemberAssignmentTaskIds) readFrom(r *kbin.Reader, version int16) {
+	*m = *NewStreamsGroupCurrentMemberAssignmentTaskIds()
 	m.SubtopologyID = readString(r, true)
 	if n, _ := readArrayLen(r, true, false, 4); n > 0 {
 		a := make([]int32, n)
@@ -2571,12 +2571,12 @@ type StreamsGroupCurrentMemberAssignmentValue struct {
 	MemberEpoch                   int32
 	PreviousMemberEpoch           int32
 	State                         int8
-	ActiveTasks                   []StreamsGroupCurrentMemberAssignmentTaskIDs
-	StandbyTasks                  []StreamsGroupCurrentMemberAssignmentTaskIDs
-	WarmupTasks                   []StreamsGroupCurrentMemberAssignmentTaskIDs
-	ActiveTasksPendingRevocation  []StreamsGroupCurrentMemberAssignmentTaskIDs
-	StandbyTasksPendingRevocation []StreamsGroupCurrentMemberAssignmentTaskIDs
-	WarmupTasksPendingRevocation  []StreamsGroupCurrentMemberAssignmentTaskIDs
+	ActiveTasks                   []StreamsGroupCurrentMemberAssignmentTaskIds
+	StandbyTasks                  []StreamsGroupCurrentMemberAssignmentTaskIds
+	WarmupTasks                   []StreamsGroupCurrentMemberAssignmentTaskIds
+	ActiveTasksPendingRevocation  []StreamsGroupCurrentMemberAssignmentTaskIds
+	StandbyTasksPendingRevocation []StreamsGroupCurrentMemberAssignmentTaskIds
+	WarmupTasksPendingRevocation  []StreamsGroupCurrentMemberAssignmentTaskIds
 	UnknownTags                   []Tag // tagged fields of later Kafkas, kept as they came
 }
 
@@ -2625,42 +2625,42 @@ func (m *StreamsGroupCurrentMemberAssignmentValue) readFrom(r *kbin.Reader, vers
 	m.PreviousMemberEpoch = r.Int32()
 	m.State = r.Int8()
 	if n, _ := readArrayLen(r, true, false, 3); n > 0 {
-		a := make([]StreamsGroupCurrentMemberAssignmentTaskIDs, n)
+		a := make([]StreamsGroupCurrentMemberAssignmentTaskIds, n)
 		for i := range a {
 			a[i].readFrom(r, version)
 		}
 		m.ActiveTasks = a
 	}
 	if n, _ := readArrayLen(r, true, false, 3); n > 0 {
-		a := make([]StreamsGroupCurrentMemberAssignmentTaskIDs, n)
+		a := make([]StreamsGroupCurrentMemberAssignmentTaskIds, n)
 		for i := range a {
 			a[i].readFrom(r, version)
 		}
 		m.StandbyTasks = a
 	}
 	if n, _ := readArrayLen(r, true, false, 3); n > 0 {
-		a := make([]StreamsGroupCurrentMemberAssignmentTaskIDs, n)
+		a := make([]StreamsGroupCurrentMemberAssignmentTaskIds, n)
 		for i := range a {
 			a[i].readFrom(r, version)
 		}
 		m.WarmupTasks = a
 	}
 	if n, _ := readArrayLen(r, true, false, 3); n > 0 {
-		a := make([]StreamsGroupCurrentMemberAssignmentTaskIDs, n)
+		a := make([]StreamsGroupCurrentMemberAssignmentTaskIds, n)
 		for i := range a {
 			a[i].readFrom(r, version)
 		}
 		m.ActiveTasksPendingRevocation = a
 	}
 	if n, _ := readArrayLen(r, true, false, 3); n > 0 {
-		a := make([]StreamsGroupCurrentMemberAssignmentTaskIDs, n)
+		a := make([]StreamsGroupCurrentMemberAssignmentTaskIds, n)
 		for i := range a {
 			a[i].readFrom(r, version)
 		}
 		m.StandbyTasksPendingRevocation = a
 	}
 	if n, _ := readArrayLen(r, true, false, 3); n > 0 {
-		a := make([]StreamsGroupCurrentMemberAssignmentTaskIDs, n)
+		a := make([]StreamsGroupCurrentMemberAssignmentTaskIds, n)
 		for i := range a {
 			a[i].readFrom(r, version)
 		}

@@ -1088,19 +1088,19 @@ func (*ClientQuotaRecord) RecordName() string { return "ClientQuotaRecord" }
 // VersionRange is the range of versions that exist.
 func (*ClientQuotaRecord) VersionRange() (lo, hi int16) { return 0, 0 }
 
-// ProducerIDsRecord is Kafka's ProducerIdsRecord, type 15, versions 0 to 0.
-type ProducerIDsRecord struct {
+// ProducerIdsRecord is Kafka's ProducerIdsRecord, type 15, versions 0 to 0.
+type ProducerIdsRecord struct {
 	BrokerID       int32
 	BrokerEpoch    int64 // default -1
 	NextProducerID int64
 	UnknownTags    []Tag // tagged fields of later Kafkas, kept as they came
 }
 
-// NewProducerIDsRecord returns one with Kafka's defaults set.
-func NewProducerIDsRecord() *ProducerIDsRecord { return &ProducerIDsRecord{BrokerEpoch: -1} }
+// NewProducerIdsRecord returns one with Kafka's defaults set.
+func NewProducerIdsRecord() *ProducerIdsRecord { return &ProducerIdsRecord{BrokerEpoch: -1} }
 
 // AppendTo appends the body of the given version; fields that it lacks are left out.
-func (m *ProducerIDsRecord) AppendTo(dst []byte, version int16) []byte {
+func (m *ProducerIdsRecord) AppendTo(dst []byte, version int16) []byte {
 	dst = kbin.AppendInt32(dst, m.BrokerID)
 	dst = kbin.AppendInt64(dst, m.BrokerEpoch)
 	dst = kbin.AppendInt64(dst, m.NextProducerID)
@@ -1109,8 +1109,8 @@ func (m *ProducerIDsRecord) AppendTo(dst []byte, version int16) []byte {
 	return dst
 }
 
-func (m *ProducerIDsRecord) readFrom(r *kbin.Reader, version int16) {
-	*m = *NewProducerIDsRecord()
+func (m *ProducerIdsRecord) readFrom(r *kbin.Reader, version int16) {
+	*m = *NewProducerIdsRecord()
 	m.BrokerID = r.Int32()
 	m.BrokerEpoch = r.Int64()
 	m.NextProducerID = r.Int64()
@@ -1118,13 +1118,13 @@ func (m *ProducerIDsRecord) readFrom(r *kbin.Reader, version int16) {
 }
 
 // APIKey is the record's type: 15.
-func (*ProducerIDsRecord) APIKey() int16 { return 15 }
+func (*ProducerIdsRecord) APIKey() int16 { return 15 }
 
 // RecordName is Kafka's name of the record.
-func (*ProducerIDsRecord) RecordName() string { return "ProducerIdsRecord" }
+func (*ProducerIdsRecord) RecordName() string { return "ProducerIdsRecord" }
 
 // VersionRange is the range of versions that exist.
-func (*ProducerIDsRecord) VersionRange() (lo, hi int16) { return 0, 0 }
+func (*ProducerIdsRecord) VersionRange() (lo, hi int16) { return 0, 0 }
 
 // BrokerRegistrationChangeRecord is Kafka's BrokerRegistrationChangeRecord, type 17, versions 0 to 3.
 type BrokerRegistrationChangeRecord struct {
@@ -1729,37 +1729,37 @@ func (*RegisterControllerRecord) RecordName() string { return "RegisterControlle
 // VersionRange is the range of versions that exist.
 func (*RegisterControllerRecord) VersionRange() (lo, hi int16) { return 0, 0 }
 
-// ClearELRRecord is Kafka's ClearElrRecord, type 28, versions 0 to 0.
-type ClearELRRecord struct {
+// ClearElrRecord is Kafka's ClearElrRecord, type 28, versions 0 to 0.
+type ClearElrRecord struct {
 	TopicName   string
 	UnknownTags []Tag // tagged fields of later Kafkas, kept as they came
 }
 
-// NewClearELRRecord returns one with Kafka's defaults set.
-func NewClearELRRecord() *ClearELRRecord { return &ClearELRRecord{} }
+// NewClearElrRecord returns one with Kafka's defaults set.
+func NewClearElrRecord() *ClearElrRecord { return &ClearElrRecord{} }
 
 // AppendTo appends the body of the given version; fields that it lacks are left out.
-func (m *ClearELRRecord) AppendTo(dst []byte, version int16) []byte {
+func (m *ClearElrRecord) AppendTo(dst []byte, version int16) []byte {
 	dst = appendString(dst, m.TopicName, true)
 	dst = kbin.AppendUvarint(dst, uint32(len(m.UnknownTags)))
 	dst = appendUnknownTags(dst, m.UnknownTags, -1, maxTag)
 	return dst
 }
 
-func (m *ClearELRRecord) readFrom(r *kbin.Reader, version int16) {
-	*m = *NewClearELRRecord()
+func (m *ClearElrRecord) readFrom(r *kbin.Reader, version int16) {
+	*m = *NewClearElrRecord()
 	m.TopicName = readString(r, true)
 	m.UnknownTags = readUnknownTags(r)
 }
 
 // APIKey is the record's type: 28.
-func (*ClearELRRecord) APIKey() int16 { return 28 }
+func (*ClearElrRecord) APIKey() int16 { return 28 }
 
 // RecordName is Kafka's name of the record.
-func (*ClearELRRecord) RecordName() string { return "ClearElrRecord" }
+func (*ClearElrRecord) RecordName() string { return "ClearElrRecord" }
 
 // VersionRange is the range of versions that exist.
-func (*ClearELRRecord) VersionRange() (lo, hi int16) { return 0, 0 }
+func (*ClearElrRecord) VersionRange() (lo, hi int16) { return 0, 0 }
 
 // UnregisterControllerRecord is Kafka's UnregisterControllerRecord, type 29, versions 0 to 0.
 type UnregisterControllerRecord struct {
@@ -2157,7 +2157,7 @@ func newMetadata(key int16) Message {
 	case 14:
 		return &ClientQuotaRecord{}
 	case 15:
-		return &ProducerIDsRecord{}
+		return &ProducerIdsRecord{}
 	case 17:
 		return &BrokerRegistrationChangeRecord{}
 	case 18:
@@ -2181,7 +2181,7 @@ func newMetadata(key int16) Message {
 	case 27:
 		return &RegisterControllerRecord{}
 	case 28:
-		return &ClearELRRecord{}
+		return &ClearElrRecord{}
 	case 29:
 		return &UnregisterControllerRecord{}
 	}

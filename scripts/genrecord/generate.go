@@ -56,16 +56,16 @@ func (g *generator) p(f string, args ...any) { fmt.Fprintf(&g.out, f+"\n", args.
 func (g *generator) nameStructs(records []record) {
 	uses := map[string]int{}
 	for _, r := range records {
-		uses[goName(r.name)]++
+		uses[typeName(r.name)]++
 		for _, s := range r.structs {
-			uses[goName(s.name)]++
+			uses[typeName(s.name)]++
 		}
 	}
 	for _, r := range records {
 		for _, s := range r.structs {
-			n := goName(s.name)
+			n := typeName(s.name)
 			if uses[n] > 1 {
-				n = trimSuffixes(goName(r.name), "Record", "Value", "Message", "Key") + n
+				n = trimSuffixes(typeName(r.name), "Record", "Value", "Message", "Key") + n
 			}
 			g.name[r.name+"."+s.name] = n
 		}
@@ -80,6 +80,9 @@ func trimSuffixes(s string, suffixes ...string) string {
 	}
 	return s
 }
+
+// typeName is the Go name of a record or struct: Kafka's own.
+func typeName(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // goName turns Kafka's field name into Go's form: BrokerId → BrokerID, Isr → ISR.
 func goName(s string) string {
@@ -105,10 +108,10 @@ func (g *generator) record(r *record) {
 	g.rec = r
 	for _, s := range r.structs {
 		name := g.name[r.name+"."+s.name]
-		g.p("\n// %s is part of %s.", name, goName(r.name))
+		g.p("\n// %s is part of %s.", name, typeName(r.name))
 		g.structType(name, s.fields)
 	}
-	name := goName(r.name)
+	name := typeName(r.name)
 	if r.key >= 0 {
 		g.p("\n// %s is Kafka's %s, type %d, versions %d to %d.", name, r.name, r.key, r.valid.lo, r.valid.hi)
 	} else {
@@ -333,7 +336,7 @@ func (g *generator) tables(family string, records []record) {
 	for _, side := range names {
 		g.p("\nfunc new%s%s(key int16) Message {\n\tswitch key {", strings.ToUpper(family[:1])+family[1:], side)
 		for _, r := range sides[side] {
-			g.p("\tcase %d:\n\t\treturn &%s{}", r.key, goName(r.name))
+			g.p("\tcase %d:\n\t\treturn &%s{}", r.key, typeName(r.name))
 		}
 		g.p("\t}\n\treturn nil\n}")
 	}
