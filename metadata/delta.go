@@ -1,6 +1,9 @@
 package metadata
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // Delta is what one Apply changed. It belongs to whoever called Apply; all in it is read only.
 type Delta struct {
@@ -74,4 +77,43 @@ func (d *TopicDelta) named() *Topic {
 		return d.New
 	}
 	return d.Old
+}
+
+// FullDelta is what changed from nothing to img: what a reader gets that starts with img.
+func FullDelta(img *Image) *Delta {
+	d := &Delta{Topics: make(map[[16]byte]*TopicDelta, img.TopicCount()), Configs: map[Resource][]string{}, ProducerIDs: img.producerIDs >= 0}
+	for t := range img.Topics() {
+		ids := make([]int32, 0, len(t.Partitions))
+		for id := range t.Partitions {
+			if t.Partitions[id].Exists() {
+				ids = append(ids, int32(id))
+			}
+		}
+		d.Topics[t.ID] = &TopicDelta{New: t, Partitions: ids}
+	}
+	for res, set := range img.Configs() {
+		d.Configs[res] = slices.Sorted(maps.Keys(set))
+	}
+	for b := range img.Brokers() {
+		d.Brokers = append(d.Brokers, b.ID)
+	}
+	for c := range img.Controllers() {
+		d.Controllers = append(d.Controllers, c.ID)
+	}
+	for name := range img.Features() {
+		d.Features = append(d.Features, name)
+	}
+	for q := range img.Quotas() {
+		d.Quotas = append(d.Quotas, q.Entity)
+	}
+	for k := range img.Scrams() {
+		d.Scrams = append(d.Scrams, k)
+	}
+	for id := range img.ACLs() {
+		d.ACLs = append(d.ACLs, id)
+	}
+	for t := range img.DelegationTokens() {
+		d.DelegationTokens = append(d.DelegationTokens, t.ID)
+	}
+	return d
 }
