@@ -77,9 +77,19 @@ var supportedFeatures = [...]kmsg.ApiVersionsResponseSupportedFeature{
 }
 
 func (h *Handler) addFeatures(resp *kmsg.ApiVersionsResponse) {
+	if resp.Version < 3 {
+		return
+	}
 	for _, f := range supportedFeatures {
 		if resp.Version >= 4 || f.MinVersion > 0 { // a range from 0 can't be told before v4 (KAFKA-17011)
 			resp.SupportedFeatures = append(resp.SupportedFeatures, f)
+		}
+	}
+	img := h.Images()
+	resp.FinalizedFeaturesEpoch = img.Offset // as Kafka: the offset of the image that has them
+	for name, level := range img.Features() {
+		if level > 0 {
+			resp.FinalizedFeatures = append(resp.FinalizedFeatures, kmsg.ApiVersionsResponseFinalizedFeature{Name: name, MinVersionLevel: level, MaxVersionLevel: level})
 		}
 	}
 }

@@ -3,8 +3,11 @@ package handler
 import (
 	"github.com/rs/zerolog"
 
+	"github.com/kaja-mq/kaja/config"
 	"github.com/kaja-mq/kaja/internal/clock"
 	"github.com/kaja-mq/kaja/internal/wheel"
+	"github.com/kaja-mq/kaja/metadata"
+	"github.com/kaja-mq/kaja/protocol"
 )
 
 // Handler answers requests. It holds what the handlers of all APIs need and has no state of its own: everything that changes
@@ -18,6 +21,10 @@ type Handler struct {
 	NodeID int32
 	// ClusterID is the cluster's id as in meta.properties.
 	ClusterID string
+	// Images gives the newest cluster image; never nil once connections are accepted.
+	Images func() *metadata.Image
+	// Config gives the broker's effective configuration now, dynamic settings included; its Static is what the process started with.
+	Config func() *config.Resolver
 
 	Clock clock.Clock
 	// Wheel keeps the deadlines of parked calls; it is the broker's.
@@ -31,4 +38,19 @@ type Handler struct {
 func New(h Handler) *Handler {
 	h.table = newDispatch()
 	return &h
+}
+
+// Serve hands a request to the handler of its API. A key or version that is not served ends the connection, as in Kafka; but
+// ApiVersions answers all versions itself.
+func (h *Handler) Serve(c Call) {
+	hd := c.Header()
+	a, ok := h.API(hd.Key)
+	switch {
+	case !ok:
+		c.Close("request with an API key that is not served")
+	case !a.Serves(hd.Version) && hd.Key != protocol.ApiVersionsKey:
+		c.Close("request with an API version that is not served")
+	default:
+		a.Func(h, c)
+	}
 }

@@ -1,0 +1,129 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// listener accepts connections on one address, on a goroutine of its own: gnet's own acceptor ends the whole engine when accept fails.
+type listener struct {
+	name     string
+	net      *network
+	ln       net.Listener
+	maxFrame int // socket.request.max.bytes
+	spare    *net.UDPConn
+	done     chan struct{}
+}
+
+// listenerOptions are one entry of `listeners`.
+type listenerOptions struct {
+	Name     string
+	Host     string // empty is all interfaces
+	Port     int    // 0 is any free port
+	MaxFrame int    // socket.request.max.bytes
+}
+
+// acceptRetry is how long an acceptor waits after a failure that may pass (too many open files).
+const acceptRetry = 100 * time.Millisecond
+
+// listen opens the listener; connections are accepted after start.
+func (n *network) listen(o listenerOptions) (*listener, error) {
+	var lc net.ListenConfig
+	lc.KeepAliveConfig = net.KeepAliveConfig{Enable: true, Idle: -1, Interval: -1, Count: -1} // the kernel's times, as Kafka
+	ln, err := lc.Listen(context.Background(), "tcp", net.JoinHostPort(o.Host, strconv.Itoa(o.Port)))
+	if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return nil, fmt.Errorf("listener %s: port %d is in use by another process; stop it or set another port in listeners", o.Name, o.Port)
+		}
+		return nil, fmt.Errorf("listener %s: %w", o.Name, err)
+	}
+	l := &listener{name: o.Name, net: n, ln: ln, maxFrame: o.MaxFrame, done: make(chan struct{})}
+	l.openSpare()
+	n.mu.Lock()
+	n.listeners = append(n.listeners, l)
+	n.mu.Unlock()
+	return l, nil
+}
+
+// openSpare takes a descriptor in reserve: with none left, accept could not even close what waits, and would spin.
+func (l *listener) openSpare() {
+	l.spare, _ = net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}) // without one, accepting only waits
+}
+
+// addr is the address that the listener is bound to.
+func (l *listener) addr() *net.TCPAddr { return l.ln.Addr().(*net.TCPAddr) }
+
+// start accepts connections until close.
+func (l *listener) start() { go l.run() }
+
+func (l *listener) run() {
+	defer close(l.done)
+	for {
+		c, err := l.ln.Accept()
+		if err == nil {
+			l.accepted(c)
+			continue
+		}
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		l.failed(err)
+	}
+}
+
+// accepted counts a connection and hands it to the engine. At the broker's limits it waits here, and with it those behind.
+func (l *listener) accepted(c net.Conn) {
+	host := c.RemoteAddr().(*net.TCPAddr).IP.String()
+	local := c.LocalAddr().(*net.TCPAddr).IP.String()
+	if !l.net.limits.admit(l.name) {
+		_ = c.Close() // shutting down
+		return
+	}
+	if !l.net.limits.allowIP(host) {
+		l.net.log.Info().Str("listener", l.name).Str("remote", host).Msg("too many connections from one address, rejecting")
+		l.net.limits.leave(l.name, host)
+		_ = c.Close() // nothing was sent
+		return
+	}
+	if err := l.net.engine.enroll(c, l.net.newConn(l, host, local)); err != nil {
+		l.net.log.Warn().Err(err).Str("listener", l.name).Msg("can't take a connection")
+		l.net.limits.leave(l.name, host)
+	}
+}
+
+// failed makes room after a failed accept. With descriptors exhausted the waiting client is accepted with the spare one and closed, so
+// that it learns of it.
+func (l *listener) failed(err error) {
+	l.net.log.Warn().Err(err).Str("listener", l.name).Msg("accept failed")
+	if (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) && l.spare != nil {
+		_ = l.spare.Close() // only to free its descriptor
+		if d, ok := l.ln.(*net.TCPListener); ok {
+			_ = d.SetDeadline(l.net.clock.Wall().Add(acceptRetry)) // a broken deadline shows in Accept
+			if c, err := l.ln.Accept(); err == nil {
+				_ = c.Close()
+			}
+			_ = d.SetDeadline(time.Time{})
+		}
+		l.openSpare()
+	}
+	wait := make(chan struct{})
+	t := l.net.clock.AfterFunc(acceptRetry, func() { close(wait) })
+	select {
+	case <-wait:
+	case <-l.net.limits.closing():
+	}
+	t.Stop()
+}
+
+func (l *listener) close() {
+	_ = l.ln.Close() // closing twice is harmless
+	<-l.done
+	if l.spare != nil {
+		_ = l.spare.Close()
+	}
+}
