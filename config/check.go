@@ -180,12 +180,12 @@ func (p *Property) checkListValue(value string) (string, error) {
 			if p.check.values != "" {
 				valid = "[" + strings.ReplaceAll(p.check.values, ",", ", ") + "]"
 			}
-			return "", badConfig(p.Name, "Configuration '" + p.Name + "' must not be empty. Valid values include: " + valid)
+			return "", badConfig(p.Name, "Configuration '"+p.Name+"' must not be empty. Valid values include: "+valid)
 		}
 		list = unique(list)
 		for _, e := range list {
 			if e == "" {
-				return "", badConfig(p.Name, "Configuration '" + p.Name + "' values must not be empty.")
+				return "", badConfig(p.Name, "Configuration '"+p.Name+"' values must not be empty.")
 			}
 			if p.check.values != "" && !oneOf(p.check.values, e) {
 				return "", invalid(p.Name, e, "String must be one of: "+strings.ReplaceAll(p.check.values, ",", ", "))
@@ -193,7 +193,7 @@ func (p *Property) checkListValue(value string) (string, error) {
 		}
 	case checkThrottled:
 		if !validThrottled(list) {
-			return "", invalid(p.Name, strings.Join(list, ","), p.Name+" must be the literal '*' or a list of replicas in the following format: "+
+			return "", invalid(p.Name, javaList(list), p.Name+" must be the literal '*' or a list of replicas in the following format: "+
 				"[partitionId]:[brokerId],[partitionId]:[brokerId],...")
 		}
 	case checkVoters:
@@ -205,7 +205,7 @@ func (p *Property) checkListValue(value string) (string, error) {
 	case checkBootstrap:
 		for _, e := range list {
 			if _, _, err := splitHostPort(e); err != nil {
-				return "", badConfig(p.Name, "Failed to parse host name from " + e + " for the configuration " + p.Name + `. Each entry should be in the form "{host}:{port}"`)
+				return "", badConfig(p.Name, "Failed to parse host name from "+e+" for the configuration "+p.Name+`. Each entry should be in the form "{host}:{port}"`)
 			}
 		}
 	}
@@ -235,9 +235,9 @@ func oneOf(values, v string) bool {
 
 var throttledReplica = regexp.MustCompile(`^[0-9]+:[0-9]+$`)
 
-// validThrottled is ThrottledReplicaListValidator: a lone * (or none), or pairs of partition and broker.
+// validThrottled is ThrottledReplicaListValidator: a lone *, or pairs of partition and broker.
 func validThrottled(list []string) bool {
-	if len(list) == 0 || len(list) == 1 && (list[0] == "*" || list[0] == "none") {
+	if len(list) == 0 || len(list) == 1 && list[0] == "*" {
 		return true
 	}
 	for _, e := range list {

@@ -11,29 +11,28 @@ func (l *loader) crossCheck(s *Static) error {
 	return relations(s.Value)
 }
 
-// relations are the checks of KafkaConfig.validateValues that do not concern listeners.
+// relations are the checks of KafkaConfig.validateValues that do not concern listeners, with Kafka's texts.
 func relations(get func(string) (string, bool)) error {
 	num := func(name string) int64 { return toInt(get(name)) }
-	isNull := func(name string) bool { _, ok := get(name); return !ok }
 	for _, name := range []string{"log.retention.ms", "log.retention.minutes", "log.retention.hours"} {
-		if !isNull(name) && num(name) == 0 {
-			return refuse("%s must be unlimited (-1) or, equal or greater than 1", name)
+		if v, ok := get(name); ok && v == "0" {
+			return refuse("log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
 		}
 	}
-	for _, r := range []struct{ low, high, why string }{
-		{"replica.fetch.wait.max.ms", "replica.socket.timeout.ms", "a follower's socket would time out while its fetch waits"},
-		{"replica.fetch.wait.max.ms", "replica.lag.time.max.ms", "followers would leave the ISR while their fetch waits"},
-		{"group.min.session.timeout.ms", "group.max.session.timeout.ms", "no session could have a valid length"},
-	} {
-		if num(r.low) > num(r.high) {
-			return refuse("%s must not exceed %s: %s", r.low, r.high, r.why)
-		}
+	switch {
+	case num("log.cleaner.dedupe.buffer.size")/max(num("log.cleaner.threads"), 1) <= 1024*1024:
+		return refuse("log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.")
+	case num("replica.fetch.wait.max.ms") > num("replica.socket.timeout.ms"):
+		return refuse("replica.socket.timeout.ms should always be at least replica.fetch.wait.max.ms to prevent unnecessary socket timeouts")
+	case num("replica.fetch.wait.max.ms") > num("replica.lag.time.max.ms"):
+		return refuse("replica.fetch.wait.max.ms should always be less than or equal to replica.lag.time.max.ms to prevent frequent changes in ISR")
+	case num("broker.heartbeat.interval.ms")*2 > num("broker.session.timeout.ms"):
+		return refuse("broker.session.timeout.ms must be at least twice broker.heartbeat.interval.ms, so that one lost heartbeat fences nobody")
+	case num("group.min.session.timeout.ms") > num("group.max.session.timeout.ms"):
+		return refuse("group.min.session.timeout.ms must not exceed group.max.session.timeout.ms")
 	}
-	if num("broker.heartbeat.interval.ms")*2 > num("broker.session.timeout.ms") {
-		return refuse("broker.session.timeout.ms must be at least twice broker.heartbeat.interval.ms")
-	}
-	if num("log.cleaner.dedupe.buffer.size") <= 1024*1024*num("log.cleaner.threads") {
-		return refuse("log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread")
+	if v, _ := get("max.connections.per.ip.overrides"); num("max.connections.per.ip") == 0 && v == "" {
+		return refuse("max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set.")
 	}
 	return nil
 }

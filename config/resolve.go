@@ -34,6 +34,7 @@ func (l *loader) identity(s *Static) error {
 		s.parsed["node.id"] = "1"
 	}
 	s.parsed["broker.id"] = s.parsed["node.id"]
+	s.given["node.id"], s.given["broker.id"] = s.parsed["node.id"], s.parsed["node.id"] // Kafka describes both as given
 	id := s.Int("node.id")
 	if id < 0 {
 		return refuse("node.id=%d is negative; give each node a number from 0", id)

@@ -2,10 +2,16 @@ package config
 
 import (
 	"fmt"
+	"regexp"
 	"sort"
 	"strconv"
 	"strings"
 )
+
+func parseInt32(s string) (int, error) {
+	n, err := strconv.ParseInt(s, 10, 32)
+	return int(n), err
+}
 
 func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
 
@@ -20,13 +26,28 @@ const (
 	OpSubtract
 )
 
-// IsList tells whether APPEND and SUBTRACT may be used.
+// IsList tells whether APPEND and SUBTRACT may be used: only on the lists of topics and brokers, as the controller knows no others.
 func IsList(s Scope, name string) bool {
+	if s != ScopeTopic && s != ScopeBroker {
+		return false
+	}
 	p := Lookup(s, name)
-	if p == nil && s == ScopeBroker && baseName(name) != "" {
+	if p == nil && s == ScopeBroker {
 		p = Lookup(s, baseName(name))
 	}
 	return p != nil && p.Type == TypeList
+}
+
+// NotAList is the error of an APPEND or SUBTRACT on what is no list. Brokers word it otherwise than the rest.
+func NotAList(s Scope, op Op, name string) error {
+	word := "APPEND"
+	if op == OpSubtract {
+		word = "SUBTRACT"
+	}
+	if s == ScopeBroker {
+		return badConfig(name, "Config value "+strings.ToLower(word)+" is not allowed for config key: "+name)
+	}
+	return badConfig(name, "Can't "+word+" to key "+name+" because its type is not LIST.")
 }
 
 // Alter applies APPEND or SUBTRACT of a comma-separated value to the current one, as Kafka does: elements that are there are not
@@ -89,15 +110,21 @@ func CurrentForAlter(s Scope, broker *Resolver, stored map[string]string, name s
 func ValidateTopic(name, value string) error {
 	p := Lookup(ScopeTopic, name)
 	if p == nil {
-		return badConfig(name, "Unknown topic config name: " + name)
+		return badConfig(name, "Unknown topic config name: "+name)
 	}
 	_, err := p.Parse(value)
 	return err
 }
 
-// ValidateTopicConfigs checks all of a topic's settings after a change: each by itself in order of name, then together.
+// ValidateTopicConfigs checks all of a topic's settings after a change: names, then values, then together.
 func ValidateTopicConfigs(broker *Resolver, configs map[string]string) error {
-	for _, name := range sortedNames(configs) {
+	names := sortedNames(configs)
+	for _, name := range names {
+		if Lookup(ScopeTopic, name) == nil {
+			return ValidateTopic(name, "")
+		}
+	}
+	for _, name := range names {
 		if err := ValidateTopic(name, configs[name]); err != nil {
 			return err
 		}
@@ -121,57 +148,11 @@ func sortedNames(m map[string]string) []string {
 	return names
 }
 
-// ValidateBroker checks one dynamic setting of a broker (perBroker) or of the cluster-wide default.
-func ValidateBroker(name, value string, perBroker bool) error {
-	return ValidateBrokerConfigs(map[string]string{name: value}, perBroker)
-}
-
-// ValidateBrokerConfigs checks dynamic broker settings as Kafka does: may they be changed, may they be changed here, are they valid.
-func ValidateBrokerConfigs(configs map[string]string, perBroker bool) error {
-	var fixed, local []string
-	for _, name := range sortedNames(configs) {
-		p, known := dynamicProperty(name)
-		if known && p.Mode == ReadOnly {
-			fixed = append(fixed, name)
-		}
-		if p.Mode == PerBroker || strings.HasPrefix(name, "listener.name.") {
-			local = append(local, name)
-		}
-	}
-	if len(fixed) > 0 {
-		return badRequest(fixed[0], "Cannot update these configs dynamically: [" + strings.Join(fixed, ", ") + "]")
-	}
-	if !perBroker && len(local) > 0 {
-		return badRequest(local[0], "Cannot update these configs at default cluster level, broker id must be specified: [" + strings.Join(local, ", ") + "]")
-	}
-	for _, name := range sortedNames(configs) {
-		p, known := dynamicProperty(name)
-		if !known {
-			continue // Kafka keeps what it does not know, for plug-ins
-		}
-		p.Name = name
-		if _, err := p.Parse(configs[name]); err != nil {
-			return badRequest(name, err.Error())
-		}
-	}
-	return nil
-}
-
-func dynamicProperty(name string) (Property, bool) {
-	p := Lookup(ScopeBroker, name)
-	if p == nil {
-		if p = Lookup(ScopeBroker, baseName(name)); p == nil {
-			return Property{}, false
-		}
-	}
-	return *p, true
-}
-
 // ValidateClientMetrics checks one setting of a client metrics subscription (KIP-714).
 func ValidateClientMetrics(name, value string) error {
 	p := Lookup(ScopeClientMetrics, name)
 	if p == nil {
-		return badRequest(name, "Unknown client metrics configuration: " + name)
+		return badRequest(name, "Unknown client metrics configuration: "+name)
 	}
 	norm, err := p.Parse(value)
 	if err != nil {
@@ -193,20 +174,16 @@ const matchNames = "client_instance_id,client_id,client_software_name,client_sof
 
 func validateMatch(list []string) error {
 	for _, e := range list {
-		k, _, ok := strings.Cut(e, "=")
-		if !ok || !oneOf(matchNames, trim(k)) {
-			return badConfig("match", "Illegal client matching pattern: " + e)
+		f := strings.Split(e, "=")
+		if len(f) != 2 || !oneOf(matchNames, trim(f[0])) || trim(f[1]) == "" {
+			return badConfig("match", "Illegal client matching pattern: "+e)
+		}
+		if _, err := regexp.Compile(trim(f[1])); err != nil {
+			return badConfig("match", "Illegal client matching pattern: "+e)
 		}
 	}
 	return nil
 }
 
-// ValidateGroup checks one setting of a group against its type; ValidateGroupConfigs also against the broker's bounds.
-func ValidateGroup(name, value string) error {
-	p := Lookup(ScopeGroup, name)
-	if p == nil {
-		return badConfig(name, "Unknown group config name: " + name)
-	}
-	_, err := p.Parse(value)
-	return err
-}
+// javaList is how Java prints a list.
+func javaList(list []string) string { return "[" + strings.Join(list, ", ") + "]" }
