@@ -316,9 +316,24 @@ func (w *validator) checkRecord(b batch.Batch, rec *batch.Record) (message strin
 		return "", false
 	}
 	if b.IsLogAppendTime() {
-		return "Invalid timestamp type in message. Producer should not set timestamp type to LogAppendTime in topic partition " + w.a.Name + ".", true
+		return "Invalid timestamp type in message " + w.describe(rec) + ". Producer should not set timestamp type to LogAppendTime.", true
 	}
 	return "", false
+}
+
+// describe is Java's toString of a record: a partial one, that knows lengths only, where Kafka skips keys and values.
+func (w *validator) describe(rec *batch.Record) string {
+	kind, null := "DefaultRecord", 0
+	if w.source != batch.None && w.source == w.target {
+		kind, null = "PartialDefaultRecord", -1
+	}
+	size := func(b []byte) int {
+		if b == nil {
+			return null
+		}
+		return len(b)
+	}
+	return fmt.Sprintf("%s(offset=%d, timestamp=%d, key=%d bytes, value=%d bytes)", kind, rec.Offset, rec.Timestamp, size(rec.Key), size(rec.Value))
 }
 
 // maxNamedErrors is how many bad records the message names.
