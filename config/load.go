@@ -56,6 +56,7 @@ func Load(src Sources) (*Static, []string, error) {
 	l.forgiveCommas()
 	s := &Static{given: map[string]string{}, parsed: map[string]string{}}
 	s.ephemeral, s.defaultMode = src.Ephemeral, l.defaultMode
+	s.loggers, s.clusterID = newLoggers(l.rootLevel(src.Env)), clusterIDOf(src.Env)
 	if err := l.parse(s); err != nil {
 		return nil, nil, err
 	}

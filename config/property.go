@@ -158,3 +158,11 @@ func Lookup(s Scope, name string) *Property {
 	}
 	return nil
 }
+
+// Documentation is one line for people about the property, in kaja's own words.
+func (p *Property) Documentation() string {
+	if p.Doc != "" {
+		return p.Doc
+	}
+	return "The property " + p.Name + " of type " + p.Type.String() + "."
+}

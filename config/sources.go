@@ -131,3 +131,35 @@ func (l *loader) listenersFromAdvertised() {
 	}
 	l.values["listeners"] = value{text: strings.Join(out, ","), from: adv.from, env: true}
 }
+
+// rootLevel is KAFKA_LOG4J_ROOT_LOGLEVEL, INFO without it.
+func (l *loader) rootLevel(env []string) string {
+	v := strings.ToUpper(trim(lookupEnv(env, "KAFKA_LOG4J_ROOT_LOGLEVEL")))
+	if v == "" || oneOf(levels, v) {
+		if v == "" {
+			v = "INFO"
+		}
+		return v
+	}
+	l.warn("KAFKA_LOG4J_ROOT_LOGLEVEL=%s is no level; taking INFO", v)
+	return "INFO"
+}
+
+// clusterIDOf is the cluster id that the images' scripts format with.
+func clusterIDOf(env []string) string {
+	for _, name := range []string{"CLUSTER_ID", "KAFKA_CLUSTER_ID", "KAFKA_KRAFT_CLUSTER_ID"} {
+		if v := trim(lookupEnv(env, name)); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+func lookupEnv(env []string, name string) string {
+	for _, kv := range env {
+		if k, v, _ := strings.Cut(kv, "="); k == name {
+			return v
+		}
+	}
+	return ""
+}

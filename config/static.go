@@ -28,6 +28,8 @@ type facts struct {
 	metadataDir         string
 	ephemeral           bool
 	defaultMode         bool
+	loggers             *Loggers
+	clusterID           string
 }
 
 // NodeID is node.id.
@@ -99,6 +101,13 @@ func (s *Static) Ephemeral() bool { return s.ephemeral }
 
 // DefaultMode tells whether neither a file nor the environment said anything (kaja's own defaults hold).
 func (s *Static) DefaultMode() bool { return s.defaultMode }
+
+// Loggers are the levels of this process's loggers: KAFKA_LOG4J_ROOT_LOGLEVEL at the start, changed by BROKER_LOGGER resources.
+func (s *Static) Loggers() *Loggers { return s.loggers }
+
+// ClusterID is the id that the environment asks for (CLUSTER_ID, KAFKA_CLUSTER_ID, KAFKA_KRAFT_CLUSTER_ID); "" leaves it to the data
+// directory, or to chance where that is new.
+func (s *Static) ClusterID() string { return s.clusterID }
 
 // IsSet tells whether a property was given (kaja's own defaults count).
 func (s *Static) IsSet(name string) bool { _, ok := s.given[name]; return ok }
