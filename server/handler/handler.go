@@ -23,6 +23,10 @@ type Handler struct {
 	ClusterID string
 	// Images gives the newest cluster image; never nil once connections are accepted.
 	Images func() *metadata.Image
+	// Controller takes changes of the metadata.
+	Controller Controller
+	// Data is what the handlers of records need: partitions, producer ids, fetch sessions.
+	Data *DataPlane
 	// Config gives the broker's effective configuration now, dynamic settings included; its Static is what the process started with.
 	Config func() *config.Resolver
 

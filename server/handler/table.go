@@ -24,7 +24,19 @@ type row struct {
 // advertised, and a request with it ends its connection, as Kafka does with keys that it does not know.
 func rows() []row {
 	return []row{
+		{key: 0, f: (*Handler).produce},
+		{key: 1, f: (*Handler).fetch},
+		{key: 3, f: (*Handler).metadata},
+		{key: 17, f: (*Handler).saslHandshake, beforeAuth: true},
 		{key: 18, f: (*Handler).apiVersions, beforeAuth: true},
+		{key: 22, f: (*Handler).initProducerID},
+		{key: 32, f: (*Handler).describeConfigs},
+		{key: 36, f: (*Handler).saslAuthenticate, beforeAuth: true},
+		{key: 48, f: (*Handler).describeClientQuotas},
+		{key: 50, f: (*Handler).describeUserSCRAMCredentials},
+		{key: 60, f: (*Handler).describeCluster},
+		{key: 74, f: (*Handler).listConfigResources},
+		{key: 75, f: (*Handler).describeTopicPartitions},
 	}
 }
 
