@@ -139,6 +139,9 @@ type validator struct {
 	a              assignment
 	source, target batch.Codec
 	next           int64 // offset of the next record
+	// Whether the records' own offsets run on from 0 over all batches, and the next one of that run.
+	outOfOrder bool
+	expected   int64
 }
 
 // assignUncompressed keeps the bytes and patches the headers.
@@ -150,7 +153,7 @@ func (w *validator) assignUncompressed(v *validated) error {
 		if err := w.checkBatch(b); err != nil {
 			return err
 		}
-		maxTs, err := w.checkRecords(&r, b, nil)
+		maxTs, err := w.checkRecords(&r, b)
 		if err != nil {
 			return err
 		}
@@ -185,23 +188,17 @@ func (w *validator) assignCompressed(v *validated) (changed bool, err error) {
 	start := w.next
 	var r batch.Reader
 	defer r.Close()
-	expected := int64(0) // the records' own offsets run on from 0 over all batches
 	for b := range batch.All(v.Records) {
 		if err := w.checkBatch(b); err != nil {
 			return false, err
 		}
-		inOrder := true
-		maxTs, err := w.checkRecords(&r, b, func(rec *batch.Record) {
-			inOrder = inOrder && rec.Offset == expected
-			expected++
-		})
+		maxTs, err := w.checkRecords(&r, b)
 		if err != nil {
 			return false, err
 		}
 		v.MaxTimestamp = max(v.MaxTimestamp, maxTs)
-		inPlace = inPlace && inOrder
 	}
-	if inPlace {
+	if inPlace && !w.outOfOrder {
 		w.patch(first, v.MaxTimestamp)
 		return false, nil
 	}
@@ -274,8 +271,8 @@ func (w *validator) checkBatch(b batch.Batch) error {
 	return nil
 }
 
-// checkRecords reads all records of a batch and counts next on. each, if any, sees every record.
-func (w *validator) checkRecords(r *batch.Reader, b batch.Batch, each func(*batch.Record)) (maxTs int64, err error) {
+// checkRecords reads all records of a batch and counts next on.
+func (w *validator) checkRecords(r *batch.Reader, b batch.Batch) (maxTs int64, err error) {
 	maxTs = batch.NoTimestamp
 	if err := r.Reset(b, int(w.cfg.MaxDecompressedMessageBytes)); err != nil {
 		return maxTs, recordsError(err)
@@ -288,10 +285,9 @@ func (w *validator) checkRecords(r *batch.Reader, b batch.Batch, each func(*batc
 			bad, badTime = append(bad, RecordError{Index: i, Message: msg}), badTime || isTime
 		}
 		maxTs = max(maxTs, rec.Timestamp)
+		w.outOfOrder = w.outOfOrder || rec.Offset != w.expected
+		w.expected++
 		w.next++
-		if each != nil {
-			each(&rec)
-		}
 	}
 	if r.Err() != nil {
 		return maxTs, recordsError(r.Err())
