@@ -491,7 +491,7 @@ func (m *TopicMetadata) readFrom(r *kbin.Reader, version int16) {
 	m.TopicID = r.Uuid()
 	m.TopicName = readString(r, true)
 	m.NumPartitions = r.Int32()
-	if n, _ := readArrayLen(r, true, false, 0); n > 0 {
+	if n, _ := readArrayLen(r, true, false, 6); n > 0 {
 		a := make([]PartitionMetadata, n)
 		for i := range a {
 			a[i].readFrom(r, version)
@@ -639,7 +639,7 @@ func (m *ClassicMemberMetadata) AppendTo(dst []byte, version int16) []byte {
 func (m *ClassicMemberMetadata) readFrom(r *kbin.Reader, version int16) {
 	*m = *NewClassicMemberMetadata()
 	m.SessionTimeoutMs = r.Int32()
-	if n, _ := readArrayLen(r, true, false, 0); n > 0 {
+	if n, _ := readArrayLen(r, true, false, 3); n > 0 {
 		a := make([]ClassicProtocol, n)
 		for i := range a {
 			a[i].readFrom(r, version)
@@ -2862,7 +2862,7 @@ func (m *Subtopology) readFrom(r *kbin.Reader, version int16) {
 		}
 		m.RepartitionSourceTopics = a
 	}
-	if n, _ := readArrayLen(r, true, false, 0); n > 0 {
+	if n, _ := readArrayLen(r, true, false, 4); n > 0 {
 		a := make([]CopartitionGroup, n)
 		for i := range a {
 			a[i].readFrom(r, version)

@@ -2018,7 +2018,7 @@ func (m *VotersVoter) readFrom(r *kbin.Reader, version int16) {
 	*m = *NewVotersVoter()
 	m.VoterID = r.Int32()
 	m.VoterDirectoryID = r.Uuid()
-	if n, _ := readArrayLen(r, true, false, 0); n > 0 {
+	if n, _ := readArrayLen(r, true, false, 5); n > 0 {
 		a := make([]Endpoint, n)
 		for i := range a {
 			a[i].readFrom(r, version)
@@ -2109,7 +2109,7 @@ func (m *VotersRecord) AppendTo(dst []byte, version int16) []byte {
 func (m *VotersRecord) readFrom(r *kbin.Reader, version int16) {
 	*m = *NewVotersRecord()
 	m.Version = r.Int16()
-	if n, _ := readArrayLen(r, true, false, 22); n > 0 {
+	if n, _ := readArrayLen(r, true, false, 27); n > 0 {
 		a := make([]VotersVoter, n)
 		for i := range a {
 			a[i].readFrom(r, version)

@@ -18,13 +18,12 @@ type target struct {
 type generator struct {
 	out  bytes.Buffer
 	name map[string]string // "Record.Struct" to the Go name of the struct
-	min  map[string]int    // least wire size of a struct, by Go name
 	rec  *record           // being written
 }
 
 // generate returns the formatted source of one package.
 func generate(t target, all []record) ([]byte, error) {
-	g := &generator{name: map[string]string{}, min: map[string]int{}}
+	g := &generator{name: map[string]string{}}
 	var records []record
 	for _, family := range t.families {
 		for _, r := range all {
@@ -141,16 +140,6 @@ func (g *generator) structType(name string, fields []field) {
 	g.defaults(name, fields)
 	g.appendTo(name, fields)
 	g.readFrom(name, fields)
-	min := 0
-	for _, f := range fields {
-		if f.tagged.empty() && f.in.lo <= g.rec.valid.lo && f.in.hi >= g.rec.valid.hi {
-			min += g.minSize(f)
-		}
-	}
-	if g.flexibleEver() && g.rec.flexible.lo <= g.rec.valid.lo {
-		min++
-	}
-	g.min[name] = max(min, 1)
 	for _, f := range fields {
 		if g.isStruct(f.typ) && !f.array && f.nullable() && !f.tagged.empty() && f.def != "null" {
 			g.isDefault(f)
@@ -275,9 +264,28 @@ func (g *generator) minSize(f field) int {
 		return 16
 	}
 	if g.isStruct(f.typ) && !f.nullable() {
-		return g.min[g.structName(f.typ)]
+		return g.minStruct(f.typ)
 	}
 	return 1
+}
+
+// minStruct is the least wire size of a struct over all versions of its record.
+func (g *generator) minStruct(typ string) int {
+	size := 0
+	if g.flexibleEver() && g.rec.flexible.lo <= g.rec.valid.lo {
+		size++ // the count of tagged fields
+	}
+	for _, s := range g.rec.structs {
+		if s.name != typ {
+			continue
+		}
+		for _, f := range s.fields {
+			if f.tagged.empty() && f.in.lo <= g.rec.valid.lo && f.in.hi >= g.rec.valid.hi {
+				size += g.minSize(f)
+			}
+		}
+	}
+	return max(size, 1)
 }
 
 // guard is the Go condition for version being in v, "" when it always is.
