@@ -35,7 +35,7 @@ func (w *Wakes) Fire() {
 type Watch struct {
 	Partition     *Partition
 	Offset        int64 // the fetch offset
-	MaxBytes      int   // what the partition may contribute to MinBytes
+	MaxBytes      int   // what the partition may contribute to the bytes waited for
 	ReadCommitted bool
 	Follower      bool // waits for the log end instead of the high watermark
 
@@ -44,36 +44,42 @@ type Watch struct {
 	linked     bool   // guarded by Partition.wmu
 }
 
-// FetchWaiter is a parked fetch: it fires once, when MinBytes can be read, when a partition of it changes hands, at its deadline, or never
+// FetchWaiter is a parked fetch: it fires once, when enough can be read, when a partition of it changes hands, at its deadline, or never
 // when it is cancelled. No polling: it is looked at by the appends themselves.
 type FetchWaiter struct {
-	MinBytes int64
-	// Fire runs once on the goroutine of whoever completes the waiter, without a lock. It must not block.
-	Fire    func()
-	Watches []Watch // set before Park
-
-	wheel *wheel.Wheel
-	entry wheel.Entry
-	done  atomic.Bool
+	minBytes int64
+	fire     func()
+	watches  []Watch
+	wheel    *wheel.Wheel
+	entry    wheel.Entry
+	done     atomic.Bool
 }
 
-// Park makes w wait until deadline (monotonic). It may fire before Park returns.
-func (m *Manager) Park(w *FetchWaiter, deadline time.Time) {
-	w.wheel = m.o.Wheel
+// NewWaiter makes a waiter for minBytes over the watches, which become its own. fire runs once on the goroutine of whoever completes
+// it, without a lock; it must not block.
+func (m *Manager) NewWaiter(minBytes int64, watches []Watch, fire func()) *FetchWaiter {
+	w := &FetchWaiter{minBytes: minBytes, fire: fire, watches: watches, wheel: m.o.Wheel}
 	w.entry.F = func() {
 		if w.claim() {
 			w.end()
 		}
 	}
-	for i := range w.Watches {
-		x := &w.Watches[i]
-		x.waiter = w
+	for i := range watches {
+		watches[i].waiter = w
+	}
+	return w
+}
+
+// Park makes w wait until deadline (monotonic). It may fire before Park returns.
+func (w *FetchWaiter) Park(deadline time.Time) {
+	for i := range w.watches {
+		x := &w.watches[i]
 		x.Partition.link(x)
 	}
 	w.wheel.Schedule(&w.entry, deadline)
 	// What was appended before the links were there has woken nobody.
-	for i := range w.Watches {
-		if x := &w.Watches[i]; (x.ready() || x.Partition.Role() != RoleLeader) && w.claim() {
+	for i := range w.watches {
+		if x := &w.watches[i]; (x.ready() || x.Partition.Role() != RoleLeader) && w.claim() {
 			w.end()
 			return
 		}
@@ -83,7 +89,7 @@ func (m *Manager) Park(w *FetchWaiter, deadline time.Time) {
 	}
 }
 
-// Cancel ends w without firing and reports whether it had not fired.
+// Cancel ends w without firing and reports whether it had not fired and will not.
 func (w *FetchWaiter) Cancel() bool {
 	if !w.claim() {
 		return false
@@ -98,31 +104,29 @@ func (w *FetchWaiter) claim() bool { return w.done.CompareAndSwap(false, true) }
 // end completes a claimed waiter.
 func (w *FetchWaiter) end() {
 	w.leave()
-	w.Fire()
+	w.fire()
 }
 
 func (w *FetchWaiter) leave() {
-	for i := range w.Watches {
-		x := &w.Watches[i]
+	for i := range w.watches {
+		x := &w.watches[i]
 		x.Partition.unlink(x)
 	}
-	if w.wheel != nil {
-		w.wheel.Stop(&w.entry)
-	}
+	w.wheel.Stop(&w.entry)
 }
 
 // ready tells whether what x has seen happen completes its waiter.
 func (x *Watch) ready() bool {
 	n := x.readable()
-	if x.waiter.MinBytes <= 1 || n == 0 {
+	if x.waiter.minBytes <= 1 || n == 0 {
 		return n > 0
 	}
-	if n >= x.waiter.MinBytes {
+	if n >= x.waiter.minBytes {
 		return true
 	}
 	var sum int64
-	for i := range x.waiter.Watches {
-		if sum += x.waiter.Watches[i].readable(); sum >= x.waiter.MinBytes {
+	for i := range x.waiter.watches {
+		if sum += x.waiter.watches[i].readable(); sum >= x.waiter.minBytes {
 			return true
 		}
 	}
@@ -148,7 +152,7 @@ func (x *Watch) readable() int64 {
 	if end <= x.Offset {
 		return 0
 	}
-	if x.waiter.MinBytes <= 1 {
+	if x.waiter.minBytes <= 1 {
 		return 1
 	}
 	return min(st.log.BytesBetween(x.Offset, end), int64(x.MaxBytes))
