@@ -1,10 +1,11 @@
 // Package controller is the metadata quorum: a pure machine that turns commands into Kafka's metadata records, on etcd raft with one voter or many.
 //
 // Owns: the decision about topics, leaders, ISRs, brokers, configs, quotas, SCRAM, features, producer ids; the metadata log's entries.
-//   I1  state changes only by applying committed records; a command only proposes.
-//   I2  raft index = Kafka offset + 1, raft term = leader epoch: one entry is one record of __cluster_metadata-0 (ADR 0001).
-//   I3  a command is answered after its records are committed and the local image has them, in order.
-//   I4  nothing is proposed that Kafka 4.4.0 could not read back.
+//
+//	I1  state changes only by applying committed records; a command only proposes.
+//	I2  raft index = Kafka offset + 1, raft term = leader epoch: one entry is one record of __cluster_metadata-0 (ADR 0001).
+//	I3  a command is answered after its records are committed and the local image has them, in order.
+//	I4  nothing is proposed that Kafka 4.4.0 could not read back.
 //
 // Called by server/handler through Controller, wired to storage by server through Log. One goroutine owns raft and the machine;
 // callers hand over commands and are called back without a lock held. Alone it is a quorum of one and does not tick.

@@ -36,13 +36,26 @@ type QuorumState struct {
 	LeaderID    int32 // -1 unknown
 	LeaderEpoch int32
 	VotedID     int32 // -1 none
-	Voters      []int32
+	// VotedDirectoryID is the voted node's metadata directory; only with DataVersion 1.
+	VotedDirectoryID [16]byte
+	// Voters is empty with DataVersion 1, where they are in the log.
+	Voters []int32
+	// DataVersion is the file's: 0 with static voters (kraft.version 0), 1 with voters in the log.
+	DataVersion int16
 }
 
 // SnapshotID names a snapshot: the image before EndOffset, whose last record has Epoch. The file is <EndOffset>-<Epoch>.checkpoint.
 type SnapshotID struct {
 	EndOffset int64
 	Epoch     int32
+}
+
+// SnapshotInfo is a snapshot on disk.
+type SnapshotInfo struct {
+	SnapshotID
+	SizeBytes int64
+	// LastTimestampMs is the time of the last record that it contains, from its header; -1 unknown.
+	LastTimestampMs int64
 }
 
 // Log is the metadata log on disk. It is used by one goroutine at a time. An error of a write or sync is final: the controller stops.
@@ -63,13 +76,17 @@ type Log interface {
 	Truncate(offset int64) error
 	// Read returns whole batches from the one that holds offset, at least one if there is one, and not much more than maxBytes.
 	Read(offset int64, maxBytes int) ([]LogBatch, error)
+	// SizeBytes is the size of all segments.
+	SizeBytes() int64
 	// Snapshots lists what can be read, oldest first.
-	Snapshots() []SnapshotID
-	// ReadSnapshot calls batch for each batch of records, without header and footer: ErrNoSnapshot.
+	Snapshots() []SnapshotInfo
+	// ReadBootstrap calls batch for each batch of bootstrap.checkpoint, which older formatters wrote; nothing when there is none.
+	ReadBootstrap(batch func(LogBatch) error) error
+	// ReadSnapshot calls batch for each batch, without header and footer: ErrNoSnapshot.
 	ReadSnapshot(id SnapshotID, batch func(LogBatch) error) error
-	// WriteSnapshot makes the snapshot from the values that next yields until it returns nil; durable and visible when it returns.
-	// lastTimestampMs is the time of the last record that it contains.
-	WriteSnapshot(id SnapshotID, lastTimestampMs int64, next func() [][]byte) error
+	// WriteSnapshot makes the snapshot from the batches that next yields until it reports false (BaseOffset and Epoch are set by
+	// WriteSnapshot); durable and visible when it returns. lastTimestampMs is the time of the last record that it contains.
+	WriteSnapshot(id SnapshotID, lastTimestampMs int64, next func() (LogBatch, bool)) error
 	// Prune drops snapshots before keep and log segments that lie before it.
 	Prune(keep SnapshotID) error
 	Close() error
