@@ -115,6 +115,9 @@ var ownDefaults = []struct{ name, value string }{
 	{"group.initial.rebalance.delay.ms", "0"},
 }
 
+// ownSource is where values come from that nobody gave.
+const ownSource = "kaja's defaults"
+
 // profile fills in kaja's own defaults where neither a file nor the environment spoke, and the ephemeral directory always.
 func (l *loader) profile(src Sources) {
 	dir := src.DataDir
@@ -131,12 +134,12 @@ func (l *loader) profile(src Sources) {
 	}
 	for _, d := range ownDefaults {
 		if _, ok := l.values[d.name]; !ok {
-			l.values[d.name] = value{text: d.value, from: "kaja's defaults"}
+			l.values[d.name] = value{text: d.value, from: ownSource}
 		}
 	}
 	_, one := l.values["log.dir"]
 	if _, many := l.values["log.dirs"]; !one && !many {
-		l.values["log.dirs"] = value{text: dir, from: "kaja's defaults"}
+		l.values["log.dirs"] = value{text: dir, from: ownSource}
 	}
 }
 
@@ -229,14 +232,23 @@ func baseName(name string) string {
 var mechanismSettings = []string{"connections.max.reauth.ms", "sasl.jaas.config", "sasl.login.callback.handler.class", "sasl.login.class",
 	"sasl.server.callback.handler.class"}
 
-// judge warns of settings that kaja cannot honour.
+// judge warns of settings that kaja cannot honour: one line for each that it never will, one for all that it cannot yet.
 func (l *loader) judge(s *Static) {
+	var later []string
 	for i := range brokerProperties {
 		p := &brokerProperties[i]
 		v, ok := s.parsed[p.Name]
-		if !ok || v == p.Default && p.HasDefault() || p.Effect != Unsupported {
+		if !ok || v == p.Default && p.HasDefault() || l.values[p.Name].from == ownSource {
 			continue
 		}
-		l.warn("%s is not supported by kaja and is ignored: %s", p.Name, p.Note)
+		switch p.Effect {
+		case Unsupported:
+			l.warn("%s is not supported and is ignored: %s", p.Name, p.Note)
+		case Coming:
+			later = append(later, p.Name+" ("+p.Note+")")
+		}
+	}
+	if len(later) > 0 {
+		l.warn("settings without effect until their feature is there: %s", strings.Join(later, ", "))
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"strings"
@@ -12,11 +13,49 @@ import (
 // wins. ${...} means nothing to it.
 func readProperties(data []byte) (map[string]string, error) {
 	l := properties.Loader{Encoding: properties.ISO_8859_1, DisableExpansion: true}
-	p, err := l.LoadBytes(data)
+	p, err := l.LoadBytes(logicalLines(data))
 	if err != nil {
 		return nil, err
 	}
 	return p.Map(), nil
+}
+
+// logicalLines joins continued lines and drops comments, blank lines and lines without a key, as java.util.Properties does. The library
+// joins only in values and not across \r\n, and fails on a backslash at the end of the file.
+func logicalLines(data []byte) []byte {
+	var out, line []byte
+	flush := func() {
+		if len(line) > 0 && line[0] != '=' && line[0] != ':' {
+			out = append(append(out, line...), '\n')
+		}
+		line = line[:0]
+	}
+	for len(data) > 0 {
+		n := bytes.IndexAny(data, "\r\n")
+		if n < 0 {
+			n = len(data)
+		}
+		natural := bytes.TrimLeft(data[:n], " \t\f")
+		data = data[n:]
+		if len(data) > 1 && data[0] == '\r' && data[1] == '\n' {
+			data = data[1:]
+		}
+		if len(data) > 0 {
+			data = data[1:]
+		}
+		if len(line) == 0 && len(natural) > 0 && (natural[0] == '#' || natural[0] == '!') {
+			continue
+		}
+		kept := bytes.TrimRight(natural, "\\")
+		if backslashes := len(natural) - len(kept); backslashes%2 == 1 {
+			line = append(line, natural[:len(natural)-1]...)
+			continue
+		}
+		line = append(line, natural...)
+		flush()
+	}
+	flush()
+	return out
 }
 
 func (l *loader) file(name string, data []byte) error {

@@ -25,21 +25,32 @@ func main() {
 }
 
 func run() error {
-	rows, err := readProperties("config/properties.tsv")
+	files, err := generate(".")
 	if err != nil {
 		return err
 	}
-	if err := classify(rows, "config/effects.tsv"); err != nil {
-		return err
+	for name, data := range files {
+		if err := os.WriteFile(name, data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// generate makes the files' contents by their path below root, where the inputs lie too.
+func generate(root string) (map[string][]byte, error) {
+	rows, err := readProperties(path.Join(root, "config/properties.tsv"))
+	if err != nil {
+		return nil, err
+	}
+	if err := classify(rows, path.Join(root, "config/effects.tsv")); err != nil {
+		return nil, err
 	}
 	src, err := format.Source(tables(rows))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := os.WriteFile("config/tables.go", src, 0o644); err != nil {
-		return err
-	}
-	return os.WriteFile("docs/configuration.md", page(rows), 0o644)
+	return map[string][]byte{"config/tables.go": src, "docs/configuration.md": page(rows)}, nil
 }
 
 func lines(name string) ([][]string, error) {
