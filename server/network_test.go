@@ -305,6 +305,12 @@ func (r *memRange) Hot() bool                  { return !r.cold }
 func (r *memRange) Fd() (uintptr, int64, bool) { return 0, 0, false }
 func (r *memRange) Release()                   { r.released.Add(1) }
 
+// countRelease makes r count its own releases.
+func countRelease(r *memRange) *memRange {
+	r.released = new(atomic.Int32)
+	return r
+}
+
 // fileRange is a range of a real file.
 type fileRange struct {
 	memRange
