@@ -12,12 +12,14 @@ type Controller interface {
 	CreatePartitions(req *kmsg.CreatePartitionsRequest, done func(*kmsg.CreatePartitionsResponse))
 	AlterConfigs(req *kmsg.AlterConfigsRequest, done func(*kmsg.AlterConfigsResponse))
 	IncrementalAlterConfigs(req *kmsg.IncrementalAlterConfigsRequest, done func(*kmsg.IncrementalAlterConfigsResponse))
-	AlterClientQuotas(req *kmsg.AlterClientQuotasRequest, done func(*kmsg.AlterClientQuotasResponse))
+	// AlterClientQuotas asks resolvable whether a host name means an address, which Kafka demands of quotas for ip.
+	AlterClientQuotas(req *kmsg.AlterClientQuotasRequest, resolvable func(host string) bool, done func(*kmsg.AlterClientQuotasResponse))
 	AlterUserSCRAMCredentials(req *kmsg.AlterUserSCRAMCredentialsRequest, done func(*kmsg.AlterUserSCRAMCredentialsResponse))
 	UpdateFeatures(req *kmsg.UpdateFeaturesRequest, done func(*kmsg.UpdateFeaturesResponse))
 	ElectLeaders(req *kmsg.ElectLeadersRequest, done func(*kmsg.ElectLeadersResponse))
 	AlterPartitionAssignments(req *kmsg.AlterPartitionAssignmentsRequest, done func(*kmsg.AlterPartitionAssignmentsResponse))
 	ListPartitionReassignments(req *kmsg.ListPartitionReassignmentsRequest, done func(*kmsg.ListPartitionReassignmentsResponse))
 	DescribeQuorum(req *kmsg.DescribeQuorumRequest, done func(*kmsg.DescribeQuorumResponse))
+	AllocateProducerIDs(done func(first int64, count int32, err error))
 	UnregisterBroker(req *kmsg.UnregisterBrokerRequest, done func(*kmsg.UnregisterBrokerResponse))
 }
