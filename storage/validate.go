@@ -173,8 +173,8 @@ func (w *validator) patch(b batch.Batch, maxTs int64) {
 	b.SetMaxTimestamp(w.cfg.MessageTimestampLogAppendTime, maxTs)
 }
 
-// assignCompressed handles appends that come or go compressed: in place when the codec stays and the offsets are in order,
-// else all records go into one new batch.
+// assignCompressed handles appends that come or go compressed: in place when the codec stays, else all records go into one new
+// batch, where their offsets run on.
 func (w *validator) assignCompressed(v *validated) (changed bool, err error) {
 	first, rest, err := batch.Next(v.Records)
 	if err != nil {
@@ -198,7 +198,11 @@ func (w *validator) assignCompressed(v *validated) (changed bool, err error) {
 		}
 		v.MaxTimestamp = max(v.MaxTimestamp, maxTs)
 	}
-	if inPlace && !w.outOfOrder {
+	if inPlace && w.outOfOrder {
+		// Kafka 4.4 means to build such a batch anew and trips over the keys that it skipped when it meant not to.
+		return false, fmt.Errorf("%w: offsets in compressed append to %s do not run on from 0", kerr.UnknownServerError, w.a.Name)
+	}
+	if inPlace {
 		w.patch(first, v.MaxTimestamp)
 		return false, nil
 	}
@@ -222,6 +226,9 @@ func (w *validator) rebuild(v *validated, first batch.Batch) error {
 			return recordsError(err)
 		}
 		for r.Next(&rec) {
+			if rec.Timestamp < 0 && rec.Timestamp != batch.NoTimestamp {
+				return fmt.Errorf("%w: negative timestamp %d in append to %s", kerr.UnknownServerError, rec.Timestamp, w.a.Name)
+			}
 			out.AppendRecord(w.next, &rec)
 			w.next++
 		}

@@ -175,7 +175,7 @@ func TestValidateClient(t *testing.T) {
 	f("too large once recompressed", records(t, 500, batch.Gzip, nil), "MESSAGE_TOO_LARGE", compression("uncompressed"), func(c *LogConfig) { c.MaxMessageBytes = 4000 })
 	f("two batches into one", append(bytes.Clone(one), one...), "100..105 max 1700000000002 append -1; 100..105 epoch 5 zstd count 6 base 0 max 2", compression("zstd"))
 
-	// Offsets out of order inside a compressed batch: it is built anew.
+	// Offsets out of order inside a compressed batch: as Kafka 4.4 answers.
 	gap := batch.NewBuilder(nil, batch.Options{Codec: batch.Gzip, Level: -1, ProducerID: -1, ProducerEpoch: -1, BaseSequence: -1})
 	gap.Append(0, validateNow, []byte("a"), nil)
 	gap.Append(5, validateNow+1, []byte("b"), nil)
@@ -184,7 +184,8 @@ func TestValidateClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f("gap in a compressed batch", raw, "100..101 max 1700000000001 append -1; 100..101 epoch 5 gzip count 2 base 0 max 1")
+	f("gap in a compressed batch", raw, "UNKNOWN_SERVER_ERROR")
+	f("gap in a recompressed batch", raw, "100..101 max 1700000000001 append -1; 100..101 epoch 5 lz4 count 2 base 0 max 1", compression("lz4"))
 }
 
 func TestValidateOtherOrigins(t *testing.T) {

@@ -51,6 +51,7 @@ const (
 	AttrTransactional = 1 << 4
 	AttrControl       = 1 << 5
 	AttrDeleteHorizon = 1 << 6 // KIP-534: baseTimestamp holds the delete horizon
+	attrKnown         = 0x7f   // the bits above have no meaning and are dropped where Kafka writes attributes anew
 )
 
 // Values that say "none".
@@ -211,7 +212,7 @@ func (b Batch) SetMaxTimestamp(logAppendTime bool, v int64) {
 	if b.IsLogAppendTime() == logAppendTime && b.MaxTimestamp() == v {
 		return
 	}
-	attrs := b.Attributes() &^ AttrLogAppendTime
+	attrs := b.Attributes() & (attrKnown &^ AttrLogAppendTime)
 	if logAppendTime {
 		attrs |= AttrLogAppendTime
 	}

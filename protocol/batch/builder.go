@@ -16,7 +16,7 @@ type Options struct {
 	Level         int32 // Codec.Level() for the default
 	Transactional bool
 	Control       bool
-	// LogAppendTime stamps all records with AppendTimeMs.
+	// LogAppendTime makes AppendTimeMs the time of all records; what they had themselves stays in them, as with Kafka.
 	LogAppendTime bool
 	AppendTimeMs  int64
 	// DeleteHorizonMs, if HasDeleteHorizon, takes the base timestamp's place (KIP-534).
@@ -76,9 +76,6 @@ func (b *Builder) AppendRecord(offset int64, r *Record) {
 
 // begin writes a record up to its header count.
 func (b *Builder) begin(offset, timestamp int64, key, value []byte, headerCount int32, headersSize int) {
-	if b.opts.LogAppendTime {
-		timestamp = b.opts.AppendTimeMs
-	}
 	if b.count == 0 {
 		b.baseTs = timestamp
 		if b.opts.HasDeleteHorizon {

@@ -305,7 +305,7 @@ var errSnappy = errors.New("corrupt snappy stream")
 
 func (d *snappyDecoder) reset(src []byte) {
 	d.out = nil
-	d.raw = len(src) < xerialHeaderSize || !bytes.Equal(src[:xerialMagicSize], xerialHeader[:xerialMagicSize])
+	d.raw = len(src) < xerialHeaderSize || !bytes.HasPrefix(src, xerialHeader[:xerialMagicSize])
 	if !d.raw {
 		src = src[xerialHeaderSize:]
 	}
@@ -337,7 +337,8 @@ func (d *snappyDecoder) nextBlock() error {
 			return nil
 		}
 		if len(d.src) < 4 {
-			return errSnappy
+			d.src = nil // Java takes a cut length for the end of the stream
+			return nil
 		}
 		l := binary.BigEndian.Uint32(d.src)
 		if uint64(l) > uint64(len(d.src)-4) {

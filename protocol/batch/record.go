@@ -65,6 +65,7 @@ type Reader struct {
 	maxBody int
 	left    int32
 	err     error
+	srcErr  error // how src ended; told when the bytes before it do not suffice
 
 	baseOffset, baseTimestamp, maxTimestamp int64
 	appendTime                              bool
@@ -136,10 +137,13 @@ func (r *Reader) Next(rec *Record) bool {
 
 // cut takes the next record's body off the window.
 func (r *Reader) cut() (body []byte, size int, ok bool) {
-	if r.src != nil && len(r.window) < binary.MaxVarintLen64 && !r.fill(binary.MaxVarintLen64) {
-		return nil, 0, false
+	if r.src != nil && len(r.window) < binary.MaxVarintLen64 {
+		r.fill(binary.MaxVarintLen64)
 	}
 	l, n := binary.Varint(r.window)
+	if n == 0 && r.broken() {
+		return nil, 0, false
+	}
 	if n <= 0 || l != int64(int32(l)) {
 		return nil, 0, r.fail("incorrect declared batch size, premature EOF reached")
 	}
@@ -149,8 +153,10 @@ func (r *Reader) cut() (body []byte, size int, ok bool) {
 	if r.src != nil && l > int64(r.maxBody) {
 		return nil, 0, r.fail("record size %d exceeds the configured maximum record size of %d", l, r.maxBody)
 	}
-	if r.src != nil && int64(len(r.window)) < l+int64(n) && !r.fill(int(l)+n) {
-		return nil, 0, false
+	if r.src != nil && int64(len(r.window)) < l+int64(n) {
+		if r.fill(int(l) + n); int64(len(r.window)) < l+int64(n) && r.broken() {
+			return nil, 0, false
+		}
 	}
 	if int64(len(r.window)-n) < l {
 		return nil, 0, r.fail("expected %d bytes in record payload, but only %d remain", l, len(r.window)-n)
@@ -165,27 +171,29 @@ func (r *Reader) fail(format string, args ...any) bool {
 	return false
 }
 
-// fill decompresses until the window has want bytes or the stream ends; false only for an error of the stream. The buffer
-// doubles as the bytes arrive: a length alone allocates nothing.
-func (r *Reader) fill(want int) bool {
+// fill decompresses until the window has want bytes or the stream ends. The buffer doubles as the bytes arrive: a length alone
+// allocates nothing.
+func (r *Reader) fill(want int) {
 	have := copy(*r.store, r.window)
-	for have < want {
+	for have < want && r.srcErr == nil {
 		if have == len(*r.store) {
 			grown := make([]byte, 2*have)
 			copy(grown, *r.store)
 			*r.store = grown
 		}
-		n, err := r.src.Read((*r.store)[have:])
+		var n int
+		n, r.srcErr = r.src.Read((*r.store)[have:])
 		have += n
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			r.err = fmt.Errorf("%w: %w", ErrDecompress, err)
-			return false
-		}
 	}
 	r.window = (*r.store)[:have]
+}
+
+// broken says whether the stream ended in an error, which is then the Reader's.
+func (r *Reader) broken() bool {
+	if r.srcErr == nil || errors.Is(r.srcErr, io.EOF) && !errors.Is(r.srcErr, io.ErrUnexpectedEOF) {
+		return false
+	}
+	r.err = fmt.Errorf("%w: %w", ErrDecompress, r.srcErr)
 	return true
 }
 
@@ -195,18 +203,15 @@ func (r *Reader) remains() bool {
 		return len(r.window) > 0
 	}
 	var one [1]byte
-	for {
+	for r.srcErr == nil {
 		n, err := r.src.Read(one[:])
-		switch {
-		case n > 0:
+		if n > 0 {
 			return true
-		case errors.Is(err, io.EOF):
-			return false
-		case err != nil:
-			r.err = fmt.Errorf("%w: %w", ErrDecompress, err)
-			return false
 		}
+		r.srcErr = err
 	}
+	r.broken() // sets err
+	return false
 }
 
 // parseRecord reads a body, which must be used up exactly.
