@@ -75,18 +75,21 @@ func (c *Controller) IncrementalAlterConfigs(req *kmsg.IncrementalAlterConfigsRe
 	})
 }
 
-// AlterClientQuotas changes quotas (key 49). resolvable tells whether a host name resolves; nil: only addresses are taken.
-func (c *Controller) AlterClientQuotas(req *kmsg.AlterClientQuotasRequest, resolvable func(host string) bool, done func(*kmsg.AlterClientQuotasResponse)) {
+// AlterClientQuotas changes quotas (key 49). Host names of ip entities are resolved before it returns (ResolveHost), which may take a while.
+func (c *Controller) AlterClientQuotas(req *kmsg.AlterClientQuotasRequest, done func(*kmsg.AlterClientQuotasResponse)) {
+	resolved := map[string]bool{}
+	for _, host := range QuotaHosts(req) {
+		resolved[host] = c.o.ResolveHost != nil && c.o.ResolveHost(host)
+	}
 	call(c, func(m *machine) ([]versioned, *kmsg.AlterClientQuotasResponse) {
-		return m.alterClientQuotas(req, resolvable)
-	},
-		func(err apiError) *kmsg.AlterClientQuotasResponse {
-			resp := req.ResponseKind().(*kmsg.AlterClientQuotasResponse)
-			for i := range req.Entries {
-				resp.Entries = append(resp.Entries, quotaAnswer(&req.Entries[i], err))
-			}
-			return resp
-		}, done)
+		return m.alterClientQuotas(req, func(host string) bool { return resolved[host] })
+	}, func(err apiError) *kmsg.AlterClientQuotasResponse {
+		resp := req.ResponseKind().(*kmsg.AlterClientQuotasResponse)
+		for i := range req.Entries {
+			resp.Entries = append(resp.Entries, quotaAnswer(&req.Entries[i], err))
+		}
+		return resp
+	}, done)
 }
 
 // AlterUserSCRAMCredentials sets and deletes SCRAM credentials (key 51).

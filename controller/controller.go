@@ -46,6 +46,8 @@ type Options struct {
 	Static *config.Static
 	// ScramKeys computes what is stored of a salted password; mechanism 1 is SCRAM-SHA-256, 2 is SCRAM-SHA-512.
 	ScramKeys func(mechanism int8, saltedPassword []byte) (storedKey, serverKey []byte)
+	// ResolveHost tells whether a host name has an address; nil: none has. It runs on the caller of AlterClientQuotas.
+	ResolveHost func(host string) bool
 	// SetLogLevel changes a logger's level at once. It runs on the controller's goroutine; nil: levels stay.
 	SetLogLevel func(LogLevel)
 	// Random gives the bits for topic ids and placement; the simulator passes a seeded one.

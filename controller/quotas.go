@@ -171,10 +171,23 @@ func checkQuotaEntity(entity []kmsg.AlterClientQuotasRequestEntryEntity, resolva
 	switch {
 	case ip && len(types) > 1:
 		return bad("Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId")
-	case address != nil && !isAddress(*address) && (resolvable == nil || !resolvable(*address)):
+	case address != nil && !isAddress(*address) && !resolvable(*address):
 		return bad(*address + " is not a valid IP or resolvable host.")
 	}
 	return ip, apiError{}
+}
+
+// QuotaHosts are the names of ip entities that are no addresses, so that somebody has to look whether they resolve.
+func QuotaHosts(req *kmsg.AlterClientQuotasRequest) []string {
+	var hosts []string
+	for _, e := range req.Entries {
+		for _, p := range e.Entity {
+			if p.Type == quotaIP && p.Name != nil && *p.Name != "" && !isAddress(*p.Name) {
+				hosts = append(hosts, *p.Name)
+			}
+		}
+	}
+	return hosts
 }
 
 func isAddress(s string) bool {
