@@ -12,8 +12,7 @@ type Controller interface {
 	CreatePartitions(req *kmsg.CreatePartitionsRequest, done func(*kmsg.CreatePartitionsResponse))
 	AlterConfigs(req *kmsg.AlterConfigsRequest, done func(*kmsg.AlterConfigsResponse))
 	IncrementalAlterConfigs(req *kmsg.IncrementalAlterConfigsRequest, done func(*kmsg.IncrementalAlterConfigsResponse))
-	// AlterClientQuotas asks resolvable whether a host name means an address, which Kafka demands of quotas for ip.
-	AlterClientQuotas(req *kmsg.AlterClientQuotasRequest, resolvable func(host string) bool, done func(*kmsg.AlterClientQuotasResponse))
+	AlterClientQuotas(req *kmsg.AlterClientQuotasRequest, done func(*kmsg.AlterClientQuotasResponse))
 	AlterUserSCRAMCredentials(req *kmsg.AlterUserSCRAMCredentialsRequest, done func(*kmsg.AlterUserSCRAMCredentialsResponse))
 	UpdateFeatures(req *kmsg.UpdateFeaturesRequest, done func(*kmsg.UpdateFeaturesResponse))
 	ElectLeaders(req *kmsg.ElectLeadersRequest, done func(*kmsg.ElectLeadersResponse))
