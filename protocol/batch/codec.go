@@ -221,52 +221,17 @@ func Compress(dst, src []byte, c Codec, level int32) ([]byte, error) {
 	switch c {
 	case None:
 		return append(dst, src...), nil
-	case Gzip:
-		w := &sliceWriter{dst}
-		z, err := gzip.NewWriterLevel(w, int(level))
-		if err != nil {
-			return dst, fmt.Errorf("gzip: %w", err)
-		}
-		return w.finish(z, src)
 	case Snappy:
 		return compressSnappy(dst, src), nil
-	case LZ4:
-		w := &sliceWriter{dst}
-		z := lz4.NewWriter(w)
-		if err := z.Apply(lz4.BlockSizeOption(lz4.Block64Kb), lz4.ChecksumOption(false), lz4.CompressionLevelOption(lz4Level(level))); err != nil {
-			return dst, fmt.Errorf("lz4: %w", err)
-		}
-		return w.finish(z, src)
-	case Zstd:
-		z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(int(level))))
+	case Gzip, LZ4, Zstd:
+		e, err := pools.encoder(c, level)
 		if err != nil {
-			return dst, fmt.Errorf("zstd: %w", err)
+			return dst, fmt.Errorf("%v level %d: %w", c, level, err)
 		}
-		return z.EncodeAll(src, dst), nil
+		defer e.release()
+		return e.compress(dst, src)
 	}
 	return dst, fmt.Errorf("unknown compression type id: %d", c)
-}
-
-// lz4Level turns compression.lz4.level (1 to 17, 9 the default) into the encoder's, whose high compression knows nine.
-func lz4Level(level int32) lz4.CompressionLevel {
-	if level == DefaultLZ4Level || level < 1 {
-		return lz4.Fast
-	}
-	return 1 << (8 + min(level, 9)) // lz4.Level1 to lz4.Level9
-}
-
-type sliceWriter struct{ b []byte }
-
-func (w *sliceWriter) Write(p []byte) (int, error) { w.b = append(w.b, p...); return len(p), nil }
-
-func (w *sliceWriter) finish(z io.WriteCloser, src []byte) ([]byte, error) {
-	if _, err := z.Write(src); err != nil {
-		return w.b, fmt.Errorf("compress: %w", err)
-	}
-	if err := z.Close(); err != nil {
-		return w.b, fmt.Errorf("compress: %w", err)
-	}
-	return w.b, nil
 }
 
 // Snappy comes in two forms: xerial's (what Java writes): a header of magic, version and lowest compatible version, then blocks,
@@ -374,7 +339,10 @@ const maxPooledBuffer = 1 << 20
 // pools of decoders and buffers; safe for concurrent use, emptied by the garbage collector.
 var pools = newCodecPools()
 
-type codecPools struct{ gzip, snappy, lz4, zstd, buffers sync.Pool }
+type codecPools struct {
+	gzip, snappy, lz4, zstd, buffers sync.Pool    // decoders, and their readers' buffers
+	encoders                         [3]sync.Pool // *encoder by codec: gzip, lz4, zstd
+}
 
 func newCodecPools() *codecPools {
 	return &codecPools{
@@ -388,14 +356,20 @@ func newCodecPools() *codecPools {
 			}
 			return &zstdDecoder{z: z}
 		}},
-		buffers: sync.Pool{New: func() any { b := make([]byte, readerChunk); return &b }},
+		buffers: sync.Pool{New: func() any { return &readBuffer{b: make([]byte, readerChunk)} }},
 	}
 }
 
-func (p *codecPools) buffer() *[]byte { return p.buffers.Get().(*[]byte) }
+// readBuffer is what a Reader decompresses into; probe looks for bytes after the last record, whose slices b holds.
+type readBuffer struct {
+	b     []byte
+	probe [1]byte
+}
 
-func (p *codecPools) putBuffer(b *[]byte) {
-	if b != nil && len(*b) <= maxPooledBuffer {
+func (p *codecPools) buffer() *readBuffer { return p.buffers.Get().(*readBuffer) }
+
+func (p *codecPools) putBuffer(b *readBuffer) {
+	if len(b.b) <= maxPooledBuffer {
 		p.buffers.Put(b)
 	}
 }

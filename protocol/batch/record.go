@@ -61,7 +61,7 @@ const readerChunk = 16 << 10
 type Reader struct {
 	window  []byte // not parsed yet
 	src     decoder
-	store   *[]byte // what window points into when src is set
+	store   *readBuffer // what window points into when src is set
 	maxBody int
 	left    int32
 	err     error
@@ -93,7 +93,7 @@ func (r *Reader) Reset(b Batch, maxRecordBytes int) error {
 		return r.err
 	}
 	r.src, r.store = src, pools.buffer()
-	r.window = (*r.store)[:0]
+	r.window = r.store.b[:0]
 	return nil
 }
 
@@ -174,18 +174,18 @@ func (r *Reader) fail(format string, args ...any) bool {
 // fill decompresses until the window has want bytes or the stream ends. The buffer doubles as the bytes arrive: a length alone
 // allocates nothing.
 func (r *Reader) fill(want int) {
-	have := copy(*r.store, r.window)
+	have := copy(r.store.b, r.window)
 	for have < want && r.srcErr == nil {
-		if have == len(*r.store) {
+		if have == len(r.store.b) {
 			grown := make([]byte, 2*have)
-			copy(grown, *r.store)
-			*r.store = grown
+			copy(grown, r.store.b)
+			r.store.b = grown
 		}
 		var n int
-		n, r.srcErr = r.src.Read((*r.store)[have:])
+		n, r.srcErr = r.src.Read(r.store.b[have:])
 		have += n
 	}
-	r.window = (*r.store)[:have]
+	r.window = r.store.b[:have]
 }
 
 // broken says whether the stream ended in an error, which is then the Reader's.
@@ -202,9 +202,8 @@ func (r *Reader) remains() bool {
 	if len(r.window) > 0 || r.src == nil {
 		return len(r.window) > 0
 	}
-	var one [1]byte
 	for r.srcErr == nil {
-		n, err := r.src.Read(one[:])
+		n, err := r.src.Read(r.store.probe[:])
 		if n > 0 {
 			return true
 		}
