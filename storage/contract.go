@@ -37,6 +37,8 @@ type AppendOptions struct {
 	Version int16
 	// Verified says that the transaction of a transactional batch was verified (or needs no verification).
 	Verified bool
+	// TransactionVersion is that of the markers appended (WriteTxnMarkers): from 2 on a marker's epoch must be above the producer's.
+	TransactionVersion int16
 }
 
 // AppendResult tells what an append did.
@@ -80,10 +82,9 @@ type ReadOptions struct {
 
 // ReadResult is positions, not bytes. The caller releases Range (nil when there is nothing).
 type ReadResult struct {
-	Range     protocol.FileRange
-	Truncated bool // more was there than MaxBytes allowed
-	// Position of the read's start, for counting how many bytes lie between it and the end.
-	FirstBatchIncomplete bool
+	Range                protocol.FileRange
+	Truncated            bool // more was there than MaxBytes allowed
+	FirstBatchIncomplete bool // the range ends within its first batch, as MaxBytes is smaller
 }
 
 // AbortedTxn is an entry of the aborted index.

@@ -2,11 +2,12 @@
 //
 // Owns: segments, offset, time and transaction indexes, producer state and its snapshots, leader epoch cache, recovery, retention, cleaner,
 // the checkpoint files, meta.properties, partition.metadata, directory locks.
-//   I1  logStartOffset ≤ every readable offset < logEndOffset; offsets grow without overlap, leader epochs never fall.
-//   I2  bytes below the recovery point were synced; what was acknowledged survives kill -9, what was flushed survives a power cut.
-//   I3  a reader holds a reference to its segment: deletion never pulls a file from under it.
-//   I4  a failed write leaves log and memory as before, or takes the directory offline.
-//   I5  memory does not grow with the log's size.
+//
+//	I1  logStartOffset ≤ every readable offset < logEndOffset; offsets grow without overlap, leader epochs never fall.
+//	I2  bytes below the recovery point were synced; what was acknowledged survives kill -9, what was flushed survives a power cut.
+//	I3  a reader holds a reference to its segment: deletion never pulls a file from under it.
+//	I4  a failed write leaves log and memory as before, or takes the directory offline.
+//	I5  memory does not grow with the log's size.
 //
 // Called by replica, by controller through its Log interface, by tools. Appends of one log take turns under its mutex; readers use an
 // immutable segment list and take no lock. Periodic work is Manager steps (retention, flush, checkpoints, file deletion, cleaner).

@@ -1,68 +1,482 @@
 package storage
 
 import (
-	"github.com/rs/zerolog"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 
-	"github.com/kaja-mq/kaja/internal/clock"
+	"github.com/kaja-mq/kaja/internal/exec"
 	"github.com/kaja-mq/kaja/internal/vfs"
 )
 
-// StandaloneOptions open a log outside of a Manager.
-type StandaloneOptions struct {
-	FS     vfs.FS
-	Clock  clock.Clock
-	Log    zerolog.Logger
-	Dir    string // the partition's directory itself
-	Key    PartitionKey
-	Config LogConfig
+// idKey finds a log by its topic's identity.
+type idKey struct {
+	id        TopicID
+	partition int32
 }
 
-// Manager owns the log directories.
-type Manager struct{}
+// Manager owns the log directories and the logs in them.
+//
+// Lock order: changeMu, mu, then a log's locks. changeMu lets one creation, deletion or move of logs happen at a time; mu guards the maps.
+type Manager struct {
+	opts      Options
+	env       *env
+	dirs      []*logDir
+	clusterID string
+	hwSource  atomic.Pointer[func(*Log) int64]
 
-// Open locks, checks and loads the directories.
-func Open(o Options) (*Manager, error) { return nil, ErrLogClosed }
+	changeMu sync.Mutex
+	mu       sync.RWMutex
+	byName   map[topicPartition]*Log  // guarded by mu
+	byID     map[idKey]*Log           // guarded by mu
+	moves    map[topicPartition]*move // guarded by mu
+	configs  map[LogConfig]*LogConfig // guarded by mu: logs of equal settings share them
+	removals []removal                // guarded by mu
+	closed   bool                     // guarded by mu
+
+	checkpointMu sync.Mutex
+	written      map[string]string // guarded by checkpointMu: what each checkpoint file says
+
+	loops   []*exec.Loop
+	sweeper *exec.Loop // file deletion and checkpoints; woken by wake
+	mover   *exec.Loop
+	loopMu  sync.Mutex // guards the loops' pointers against wake before Start
+	due     dueTimes   // owned by the sweeper's steps
+}
+
+// removal is a partition's directory that waits for file.delete.delay.ms.
+type removal struct {
+	d    *logDir
+	path string
+	atMs int64 // monotonic
+}
+
+// Open makes, locks and checks the log directories and loads what they hold; after an unclean stop it repairs it. A directory that fails is
+// offline, and the others go on; it is an error when none is left.
+func Open(o Options) (*Manager, error) {
+	o = o.withDefaults()
+	m := &Manager{
+		opts:    o,
+		env:     newEnv(o.FS, o.Clock, o.Log, o.MaxOpenSegments),
+		byName:  map[topicPartition]*Log{},
+		byID:    map[idKey]*Log{},
+		moves:   map[topicPartition]*move{},
+		configs: map[LogConfig]*LogConfig{},
+		written: map[string]string{},
+	}
+	m.env.report = m.reportFailures
+	m.env.wake = m.wakeSweeper
+	err := m.openDirs()
+	if err == nil {
+		err = m.loadDirs()
+	}
+	if err == nil {
+		err = m.makeCheckpointFiles()
+	}
+	if err != nil {
+		return nil, errors.Join(err, m.unlockDirs())
+	}
+	m.reportFailures()
+	return m, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.CheckpointInterval == 0 {
+		o.CheckpointInterval = DefaultCheckpointInterval
+	}
+	if o.RetentionCheckInterval == 0 {
+		o.RetentionCheckInterval = DefaultRetentionCheckInterval
+	}
+	if o.InitialTaskDelay == 0 {
+		o.InitialTaskDelay = DefaultInitialTaskDelay
+	}
+	if o.ProducerCheckInterval == 0 {
+		o.ProducerCheckInterval = DefaultProducerCheckInterval
+	}
+	if o.MaxOpenSegments == 0 {
+		o.MaxOpenSegments = DefaultMaxOpenSegments
+	}
+	return o
+}
+
+// reportFailures tells of directories that went offline, and closes what is open there; called without locks.
+func (m *Manager) reportFailures() {
+	m.env.failed.Store(false)
+	for _, d := range m.dirs {
+		if !d.offline.Load() {
+			continue
+		}
+		err, first := d.tell()
+		if !first {
+			continue
+		}
+		m.env.log.Error().Err(err).Str("dir", d.path).Msg("log directory is offline")
+		for _, l := range m.Logs() {
+			if l.where.Load() != d {
+				continue
+			}
+			for _, s := range l.segments() {
+				if f := s.files.Load(); f != nil {
+					m.env.handles.Drop(&f.Handle)
+				}
+			}
+		}
+		if m.opts.OnDirFailure != nil {
+			m.opts.OnDirFailure(d.path, err)
+		}
+	}
+}
 
 // ClusterID is what meta.properties has.
-func (m *Manager) ClusterID() string { return "" }
+func (m *Manager) ClusterID() string { return m.clusterID }
 
-// DirIDs are the directory ids by path.
-func (m *Manager) DirIDs() map[string][16]byte { return nil }
+// DirIDs are the directory ids by path, of directories that work.
+func (m *Manager) DirIDs() map[string][16]byte {
+	out := map[string][16]byte{}
+	for _, d := range m.dirs {
+		if !d.offline.Load() {
+			out[d.path] = d.id
+		}
+	}
+	return out
+}
 
 // Dirs tells about the directories in the order of Options.Dirs.
-func (m *Manager) Dirs() []DirInfo { return nil }
+func (m *Manager) Dirs() []DirInfo {
+	out := make([]DirInfo, 0, len(m.dirs))
+	for _, d := range m.dirs {
+		i := DirInfo{Path: d.path, ID: d.id, Online: !d.offline.Load(), Total: -1, Usable: -1}
+		if i.Online {
+			if total, usable, err := m.env.fs.Space(d.path); err == nil {
+				i.Total, i.Usable = total, usable
+			}
+		}
+		out = append(out, i)
+	}
+	return out
+}
 
-// Start starts the periodic work.
-func (m *Manager) Start() {}
+// config is a log's configuration, shared between equal ones.
+func (m *Manager) config(key PartitionKey) *LogConfig {
+	var cfg LogConfig
+	if m.opts.ConfigOf != nil {
+		cfg = m.opts.ConfigOf(key.Topic, key.ID)
+	} else {
+		cfg = m.opts.Defaults()
+	}
+	return m.shareConfig(cfg)
+}
 
-// Create makes a log, or gives the one that is there. dir "" takes the directory with the fewest.
-func (m *Manager) Create(key PartitionKey, dir string) (*Log, error) { return nil, ErrLogDirOffline }
+func (m *Manager) shareConfig(cfg LogConfig) *LogConfig {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.configs[cfg]; p != nil {
+		return p
+	}
+	m.configs[cfg] = &cfg
+	return &cfg
+}
+
+// ConfigChanged gives the logs of a topic a new configuration.
+func (m *Manager) ConfigChanged(topic string, cfg LogConfig) {
+	p := m.shareConfig(cfg)
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for tp, l := range m.byName {
+		if tp.topic == topic {
+			l.cfg.Store(p)
+		}
+	}
+	for tp, mv := range m.moves {
+		if tp.topic == topic {
+			mv.log.cfg.Store(p)
+		}
+	}
+}
+
+// ReloadConfigs asks ConfigOf (or Defaults) again for every log: when broker-wide defaults have changed.
+func (m *Manager) ReloadConfigs() {
+	for _, l := range m.Logs() {
+		l.cfg.Store(m.config(l.key))
+	}
+}
 
 // Get gives a log, nil when there is none.
-func (m *Manager) Get(id TopicID, partition int32) *Log { return nil }
+func (m *Manager) Get(id TopicID, partition int32) *Log {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.byID[idKey{id, partition}]
+}
 
-// Delete drops a log.
-func (m *Manager) Delete(key PartitionKey) error { return ErrLogDirOffline }
+// Logs lists all, in no order.
+func (m *Manager) Logs() []*Log {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	out := make([]*Log, 0, len(m.byName))
+	for _, l := range m.byName {
+		out = append(out, l)
+	}
+	return out
+}
 
-// Reconcile renames what is not known to -stray.
-func (m *Manager) Reconcile(known func(topic string, id TopicID, partition int32) bool) error {
+// SetHWSource says where checkpoints and retention take high watermarks from; without it, what OnHighWatermark told.
+func (m *Manager) SetHWSource(f func(*Log) int64) { m.hwSource.Store(&f) }
+
+// highWatermark is the log's, -1 when nobody has told one.
+func (m *Manager) highWatermark(l *Log) int64 {
+	if f := m.hwSource.Load(); f != nil {
+		return (*f)(l)
+	}
+	return l.hwNow.Load()
+}
+
+// Create makes a log, or gives the one that is there. dir "" takes the directory with the fewest logs. A directory of the same name that belongs
+// to another topic id is put aside as -stray. Nothing is synced: the cluster metadata is the truth about which logs there are.
+func (m *Manager) Create(key PartitionKey, dir string) (*Log, error) {
+	m.changeMu.Lock()
+	defer m.changeMu.Unlock()
+	tp := topicPartition{key.Topic, key.Partition}
+	m.mu.RLock()
+	l, closed := m.byName[tp], m.closed
+	m.mu.RUnlock()
+	if closed {
+		return nil, ErrLogClosed
+	}
+	if l != nil {
+		if l.key.ID == key.ID {
+			return l, l.usableOrNil()
+		}
+		if l.key.ID == (TopicID{}) {
+			return l, m.adoptID(l, key)
+		}
+		m.env.log.Warn().Str("dir", *l.dir.Load()).Str("topic_id", uuidString(l.key.ID)).Str("wanted", uuidString(key.ID)).
+			Msg("a log of another topic id is in the way")
+		if err := m.putAside(l, strayDirSuffix); err != nil {
+			return nil, err
+		}
+	}
+	d, err := m.chooseDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	return m.create(d, key)
+}
+
+func (l *Log) usableOrNil() error {
+	if l.where.Load().offline.Load() {
+		return ErrLogDirOffline
+	}
 	return nil
 }
 
-// Logs lists all.
-func (m *Manager) Logs() []*Log { return nil }
+func (m *Manager) create(d *logDir, key PartitionKey) (*Log, error) {
+	dir := join(d.path, dirName(key.Topic, key.Partition))
+	l := newLog(m.env, d, dir, key, m.config(key))
+	err := m.env.fs.MkdirAll(dir)
+	if err == nil {
+		err = writePartitionMetadata(m.env.fs, dir, key.ID)
+	}
+	if err == nil {
+		err = l.load(loadState{})
+	}
+	if err != nil {
+		err = l.failDir(fmt.Errorf("create log %s: %w", dir, err))
+		l.tellFailure()
+		return nil, err
+	}
+	l.producersLoaded.Store(l.end.Load() == 0) // an empty log knows no producers
+	m.put(l)
+	return l, nil
+}
 
-// SetHWSource says where checkpoints take high watermarks from.
-func (m *Manager) SetHWSource(f func(*Log) int64) {}
+func (m *Manager) put(l *Log) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.byName[topicPartition{l.key.Topic, l.key.Partition}] = l
+	m.byID[idKey{l.key.ID, l.key.Partition}] = l
+}
 
-// MoveDir copies a log to another directory and swaps; FutureLag tells how far behind a copy is.
-func (m *Manager) MoveDir(key PartitionKey, dir string) error { return ErrLogDirOffline }
+func (m *Manager) take(l *Log) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.byName, topicPartition{l.key.Topic, l.key.Partition})
+	delete(m.byID, idKey{l.key.ID, l.key.Partition})
+}
 
-// FutureLag tells the directory a log moves to and the offsets that are missing there.
-func (m *Manager) FutureLag(key PartitionKey) (dir string, lag int64, ok bool) { return "", 0, false }
+// adoptID gives a log whose partition.metadata was lost the id that the cluster knows.
+func (m *Manager) adoptID(l *Log, key PartitionKey) error {
+	if err := l.usableOrNil(); err != nil {
+		return err
+	}
+	if err := writePartitionMetadata(m.env.fs, *l.dir.Load(), key.ID); err != nil {
+		err = l.failDir(fmt.Errorf("write topic id of %s: %w", l.name(), err))
+		l.tellFailure()
+		return err
+	}
+	m.take(l)
+	l.key = key
+	m.put(l)
+	return nil
+}
 
-// ConfigChanged gives the logs of a topic a new configuration.
-func (m *Manager) ConfigChanged(topic string, cfg LogConfig) {}
+// chooseDir is the named directory, or the one with the fewest logs (Kafka's rule).
+func (m *Manager) chooseDir(dir string) (*logDir, error) {
+	count := map[*logDir]int{}
+	for _, l := range m.Logs() {
+		count[l.where.Load()]++
+	}
+	var best *logDir
+	for _, d := range m.dirs {
+		if dir != "" && d.path != dir {
+			continue
+		}
+		if !d.offline.Load() && (best == nil || count[d] < count[best]) {
+			best = d
+		}
+	}
+	if best == nil {
+		return nil, ErrLogDirOffline
+	}
+	return best, nil
+}
 
-// Close ends everything cleanly.
-func (m *Manager) Close() error { return ErrLogClosed }
+// Delete takes a log out; its directory gets the suffix -delete and goes after file.delete.delay.ms. Readers under way go on. A key that is not there
+// is deleted.
+func (m *Manager) Delete(key PartitionKey) error {
+	m.changeMu.Lock()
+	defer m.changeMu.Unlock()
+	l := m.Get(key.ID, key.Partition)
+	m.cancelMove(topicPartition{key.Topic, key.Partition})
+	if l == nil {
+		return nil
+	}
+	return m.putAside(l, deleteDirSuffix)
+}
+
+// putAside closes a log and renames its directory.
+func (m *Manager) putAside(l *Log, suffix string) error {
+	m.take(l)
+	d := l.where.Load()
+	delay := l.cfg.Load().FileDeleteDelayMs
+	if err := l.close(false); err != nil {
+		return err
+	}
+	if d.offline.Load() {
+		return nil // found at the next start, when the metadata says that it is not known
+	}
+	from := *l.dir.Load()
+	to := join(d.path, dirNameWithSuffix(l.key.Topic, l.key.Partition, newUUID(), suffix))
+	if err := m.env.fs.Rename(from, to); err != nil {
+		if isNotExist(err) {
+			return nil
+		}
+		err = l.failDir(fmt.Errorf("rename log directory: %w", err))
+		l.tellFailure()
+		return err
+	}
+	if suffix == deleteDirSuffix {
+		m.queueRemoval(d, to, m.env.monoMs()+delay)
+		m.wakeSweeper()
+	}
+	return nil
+}
+
+func (m *Manager) queueRemoval(d *logDir, path string, atMs int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.removals = append(m.removals, removal{d, path, atMs})
+}
+
+// Reconcile puts aside, as -stray, the logs that the cluster does not know: topics deleted while the broker was away. Call it once after
+// start, when the metadata is loaded.
+func (m *Manager) Reconcile(known func(topic string, id TopicID, partition int32) bool) error {
+	m.changeMu.Lock()
+	defer m.changeMu.Unlock()
+	var errs error
+	for _, l := range m.Logs() {
+		if known(l.key.Topic, l.key.ID, l.key.Partition) {
+			continue
+		}
+		if l.key.ID == (TopicID{}) && known(l.key.Topic, l.key.ID, l.key.Partition) {
+			continue
+		}
+		m.env.log.Warn().Str("dir", *l.dir.Load()).Msg("a log that the cluster does not know becomes stray")
+		errs = errors.Join(errs, m.putAside(l, strayDirSuffix))
+	}
+	return errs
+}
+
+// Close ends the periodic work and closes all logs: flushed, with their indexes, snapshots and checkpoints written, and the mark of a clean
+// stop in each directory where all that succeeded.
+func (m *Manager) Close() error {
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return nil
+	}
+	m.closed = true
+	m.mu.Unlock()
+	m.stopLoops()
+	m.env.wg.Wait()
+	m.changeMu.Lock()
+	defer m.changeMu.Unlock()
+	errs := m.closeLogs()
+	m.env.wg.Wait()
+	errs = errors.Join(errs, m.Checkpoint())
+	epoch := int64(noBrokerEpoch)
+	if m.opts.BrokerEpoch != nil {
+		epoch = m.opts.BrokerEpoch()
+	}
+	for _, d := range m.dirs {
+		if d.offline.Load() {
+			continue
+		}
+		if err := writeCleanShutdown(m.env.fs, d.path, epoch); err != nil {
+			errs = errors.Join(errs, fmt.Errorf("write %s: %w", cleanShutdownFile, err))
+		}
+	}
+	m.reportFailures()
+	return errors.Join(errs, m.unlockDirs())
+}
+
+// closeLogs closes all logs, several at a time: their fsyncs wait for the disk together.
+func (m *Manager) closeLogs() error {
+	logs := m.Logs()
+	m.mu.RLock()
+	for _, mv := range m.moves {
+		logs = append(logs, mv.log)
+	}
+	m.mu.RUnlock()
+	work := make(chan *Log)
+	errs := make([]error, max(m.opts.RecoveryThreads, 1)*max(len(m.dirs), 1)*4)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for l := range work {
+				errs[i] = errors.Join(errs[i], l.close(true))
+			}
+		}()
+	}
+	for _, l := range logs {
+		work <- l
+	}
+	close(work)
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (m *Manager) unlockDirs() error {
+	var errs error
+	for _, d := range m.dirs {
+		if d.lock != nil {
+			errs = errors.Join(errs, d.lock.Close())
+			d.lock = nil
+		}
+	}
+	return errs
+}
+
+func isLocked(err error) bool { return errors.Is(err, vfs.ErrLocked) }

@@ -44,7 +44,7 @@ type Options struct {
 	// Zero values take the defaults above. FlushCheckInterval zero means: no scheduler but for flush.ms (log.flush.scheduler.interval.ms
 	// is Long.MAX by default, which leaves flush.ms without effect in Kafka too).
 	CheckpointInterval, RetentionCheckInterval, FlushCheckInterval, InitialTaskDelay, ProducerCheckInterval time.Duration
-	MaxOpenSegments                                                                                        int
+	MaxOpenSegments                                                                                         int
 }
 
 // DirInfo tells about a log directory.

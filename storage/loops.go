@@ -1,0 +1,272 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+	"time"
+
+	"github.com/kaja-mq/kaja/internal/exec"
+)
+
+// dueTimes are the sweeper's next times, monotonic.
+type dueTimes struct {
+	checkpoint, producers, flush time.Time
+}
+
+// Start starts the periodic work: one loop for checkpoints, file deletion, flush.ms and producer expiry, one for retention, one for moves between
+// directories.
+func (m *Manager) Start() {
+	now := m.env.clk.Mono()
+	first := now.Add(m.opts.InitialTaskDelay)
+	m.due = dueTimes{checkpoint: first, producers: now.Add(m.opts.ProducerCheckInterval), flush: first}
+	m.loopMu.Lock()
+	defer m.loopMu.Unlock()
+	m.sweeper = exec.Start(m.env.clk, m.StepSweep)
+	m.mover = exec.Start(m.env.clk, m.StepMoves)
+	retention := first
+	loop := exec.Start(m.env.clk, func(now time.Time) time.Time {
+		if now.Before(retention) {
+			return retention
+		}
+		m.EnforceRetention()
+		retention = m.env.clk.Mono().Add(m.opts.RetentionCheckInterval)
+		return retention
+	})
+	m.loops = []*exec.Loop{m.sweeper, m.mover, loop}
+}
+
+func (m *Manager) stopLoops() {
+	m.loopMu.Lock()
+	loops := m.loops
+	m.loops = nil
+	m.loopMu.Unlock()
+	for _, l := range loops {
+		l.Close()
+	}
+}
+
+func (m *Manager) wakeSweeper() {
+	m.loopMu.Lock()
+	defer m.loopMu.Unlock()
+	if m.sweeper != nil {
+		m.sweeper.Wake()
+	}
+}
+
+func (m *Manager) wakeMover() {
+	m.loopMu.Lock()
+	defer m.loopMu.Unlock()
+	if m.mover != nil {
+		m.mover.Wake()
+	}
+}
+
+// StepSweep is one step of checkpoints, file deletion, flush.ms and producer expiry; for exec and the simulator.
+func (m *Manager) StepSweep(now time.Time) (next time.Time) {
+	if !now.Before(m.due.checkpoint) {
+		if err := m.Checkpoint(); err != nil {
+			m.env.log.Error().Err(err).Msg("cannot write checkpoints")
+		}
+		m.due.checkpoint = now.Add(m.opts.CheckpointInterval)
+	}
+	if !now.Before(m.due.producers) {
+		m.expireProducers()
+		m.due.producers = now.Add(m.opts.ProducerCheckInterval)
+	}
+	next = earlier(m.due.checkpoint, m.due.producers)
+	if m.opts.FlushCheckInterval > 0 {
+		if !now.Before(m.due.flush) {
+			m.flushDue(now)
+			m.due.flush = now.Add(m.opts.FlushCheckInterval)
+		}
+		next = earlier(next, m.due.flush)
+	}
+	if at, ok := m.DeleteFiles(); ok {
+		next = earlier(next, at)
+	}
+	return next
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func (m *Manager) flushDue(now time.Time) {
+	for _, l := range m.Logs() {
+		if err := l.flushIfDue(now.Sub(m.env.began).Milliseconds()); err != nil && !errors.Is(err, ErrLogDirOffline) && !errors.Is(err, ErrLogClosed) {
+			m.env.log.Error().Err(err).Str("topic", l.key.Topic).Int32("partition", l.key.Partition).Msg("cannot flush")
+		}
+	}
+}
+
+func (m *Manager) expireProducers() {
+	now := m.env.nowMs()
+	for _, l := range m.Logs() {
+		l.mu.Lock()
+		if l.producers != nil {
+			l.producers.removeExpired(now)
+		}
+		l.unlock()
+	}
+}
+
+// EnforceRetention deletes old segments of all logs now, and reports how many.
+func (m *Manager) EnforceRetention() int {
+	total := 0
+	for _, l := range m.Logs() {
+		hw := m.highWatermark(l)
+		if hw < 0 {
+			hw = l.CheckpointedHW()
+		}
+		n, err := l.enforceRetention(hw)
+		if err != nil && !errors.Is(err, ErrLogDirOffline) && !errors.Is(err, ErrLogClosed) {
+			m.env.log.Error().Err(err).Str("topic", l.key.Topic).Int32("partition", l.key.Partition).Msg("cannot enforce retention")
+		}
+		if n > 0 {
+			m.env.log.Info().Str("topic", l.key.Topic).Int32("partition", l.key.Partition).Int("segments", n).
+				Int64("log_start", l.LogStartOffset()).Msg("deleted old segments")
+		}
+		total += n
+	}
+	if total > 0 {
+		if err := m.Checkpoint(); err != nil {
+			m.env.log.Error().Err(err).Msg("cannot write checkpoints")
+		}
+	}
+	return total
+}
+
+// DeleteFiles removes files and directories whose file.delete.delay.ms has passed, and tells when the next one is due.
+func (m *Manager) DeleteFiles() (next time.Time, ok bool) {
+	now := m.env.monoMs()
+	nextMs := int64(math.MaxInt64)
+	m.mu.Lock()
+	var due []removal
+	keep := m.removals[:0]
+	for _, r := range m.removals {
+		if r.atMs <= now {
+			due = append(due, r)
+			continue
+		}
+		keep = append(keep, r)
+		nextMs = min(nextMs, r.atMs)
+	}
+	m.removals = keep
+	m.mu.Unlock()
+	for _, r := range due {
+		if r.d.offline.Load() {
+			continue
+		}
+		if err := m.env.fs.RemoveAll(r.path); err != nil {
+			r.d.fail(fmt.Errorf("delete log directory: %w", err))
+			m.env.failed.Store(true)
+			m.reportFailures()
+		}
+	}
+	for _, l := range m.Logs() {
+		if !l.hasRetired.Load() {
+			continue
+		}
+		l.mu.Lock()
+		if l.usable() == nil {
+			_ = l.failDir(l.deleteRetired(now)) // the directory is offline then; its owner hears of it
+		}
+		if at, ok := l.nextRetired(); ok {
+			nextMs = min(nextMs, at)
+		}
+		l.hasRetired.Store(len(l.retired) > 0)
+		l.unlock()
+	}
+	if nextMs == math.MaxInt64 {
+		return next, false
+	}
+	return m.env.instant(nextMs), true
+}
+
+// makeCheckpointFiles makes those that Kafka always has.
+func (m *Manager) makeCheckpointFiles() error {
+	for _, d := range m.dirs {
+		if d.offline.Load() {
+			continue
+		}
+		for _, name := range []string{recoveryPointFile, logStartFile, highWatermarkFile, cleanerCheckpointFile} {
+			p := join(d.path, name)
+			_, err := m.env.fs.Stat(p)
+			if isNotExist(err) {
+				err = m.env.fs.WriteFile(p, []byte("0\n0\n"))
+			}
+			if err != nil {
+				d.fail(fmt.Errorf("make %s: %w", name, err))
+				m.env.failed.Store(true)
+				break
+			}
+		}
+	}
+	if m.online() == 0 {
+		return fmt.Errorf("no log directory can be used: %w", m.firstFailure())
+	}
+	return nil
+}
+
+// Checkpoint writes recovery points, log starts and high watermarks of all directories, where they have changed.
+func (m *Manager) Checkpoint() error {
+	m.checkpointMu.Lock()
+	defer m.checkpointMu.Unlock()
+	logs := m.Logs()
+	sort.Slice(logs, func(i, j int) bool { return logs[i].label < logs[j].label })
+	var errs error
+	for _, d := range m.dirs {
+		if d.offline.Load() {
+			continue
+		}
+		if err := m.checkpointDir(d, logs); err != nil {
+			d.fail(err)
+			m.env.failed.Store(true)
+			errs = errors.Join(errs, err)
+		}
+	}
+	if errs != nil {
+		m.reportFailures()
+	}
+	return errs
+}
+
+func (m *Manager) checkpointDir(d *logDir, logs []*Log) error {
+	recovery, start, hw := map[topicPartition]int64{}, map[topicPartition]int64{}, map[topicPartition]int64{}
+	for _, l := range logs {
+		if l.where.Load() != d {
+			continue
+		}
+		tp := topicPartition{l.key.Topic, l.key.Partition}
+		recovery[tp] = l.recovery.Load()
+		if s := l.start.Load(); s > l.segments()[0].base {
+			start[tp] = s // else the first segment says it
+		}
+		w := m.highWatermark(l)
+		if w < 0 {
+			w = l.hw
+		}
+		hw[tp] = w
+	}
+	// The log start is written before the recovery point: one that lags is repaired by retention, the order matters to nobody else.
+	for _, f := range []struct {
+		name string
+		m    map[topicPartition]int64
+	}{{logStartFile, start}, {recoveryPointFile, recovery}, {highWatermarkFile, hw}} {
+		p := join(d.path, f.name)
+		data := formatOffsetCheckpoint(f.m)
+		if m.written[p] == string(data) {
+			continue
+		}
+		if err := replaceFile(m.env.fs, p, data); err != nil {
+			return fmt.Errorf("write %s: %w", f.name, err)
+		}
+		m.written[p] = string(data)
+	}
+	return nil
+}
