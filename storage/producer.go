@@ -18,7 +18,7 @@ import (
 //	append:  v, err := validateAndAssign(…); roll if needed; dup, found, err := p.analyze(v.Records, check)
 //	         found: answer dup.firstOffset(), dup.lastOffset, dup.timestamp (as log append time, whatever the timestamp type)
 //	         err: refuse; nothing has changed.   else write, then p.apply(lastOffset, activeTxnIndex) once the bytes are there.
-//	roll:    p.setMapEndOffset(newBase); p.takeSnapshot(); close, too: takeSnapshot.   segment deleted: p.deleteSnapshot(base)
+//	roll:    p.setMapEndOffset(newBase); p.takeSnapshotUnsynced(); close: p.takeSnapshot().   segment deleted: p.deleteSnapshot(base)
 //	start moved: p.onLogStartIncremented(start).   HW moved: p.onHighWatermark(hw), then read p.firstUnstableOffset() again.
 //	truncate to N: p.truncateAndReload(start, N, nowMs), then replay [p.mapEndOffset(), N).   fully: p.truncateFully(N)
 //	every producer.id.expiration.check.interval.ms: p.removeExpired(nowMs)

@@ -229,9 +229,14 @@ func (p *producers) load(e *producerEntry) {
 	}
 }
 
-// takeSnapshot writes the state as of mapEndOffset and syncs it, unless there is such a snapshot already: on roll and on a
-// clean close. It reports whether it wrote one.
-func (p *producers) takeSnapshot() (written bool, err error) {
+// takeSnapshot writes the state as of mapEndOffset and syncs it, unless there is such a snapshot already: on a clean close.
+// It reports whether it wrote one.
+func (p *producers) takeSnapshot() (written bool, err error) { return p.snapshot(true) }
+
+// takeSnapshotUnsynced is takeSnapshot for a roll, amid appends: one that a power cut tears has a wrong CRC and is passed over.
+func (p *producers) takeSnapshotUnsynced() (written bool, err error) { return p.snapshot(false) }
+
+func (p *producers) snapshot(sync bool) (written bool, err error) {
 	if p.mapEnd <= p.snapEnd {
 		return false, nil
 	}
@@ -241,7 +246,7 @@ func (p *producers) takeSnapshot() (written bool, err error) {
 	}
 	sort.Slice(entries, func(i, j int) bool { return entries[i].id < entries[j].id })
 	raw := appendSnapshot(make([]byte, 0, snapshotHeaderSize+len(entries)*snapshotEntrySize), entries)
-	if err := p.writeSnapshot(p.snapshotPath(p.mapEnd), raw); err != nil {
+	if err := p.writeSnapshot(p.snapshotPath(p.mapEnd), raw, sync); err != nil {
 		return false, fmt.Errorf("write producer snapshot: %w", err)
 	}
 	i := sort.Search(len(p.snapshots), func(i int) bool { return p.snapshots[i] >= p.mapEnd })
@@ -254,7 +259,7 @@ func (p *producers) takeSnapshot() (written bool, err error) {
 	return true, nil
 }
 
-func (p *producers) writeSnapshot(name string, raw []byte) (err error) {
+func (p *producers) writeSnapshot(name string, raw []byte, sync bool) (err error) {
 	f, err := p.cfg.FS.Create(name)
 	if err != nil {
 		return err
@@ -264,7 +269,7 @@ func (p *producers) writeSnapshot(name string, raw []byte) (err error) {
 			err = cerr
 		}
 	}()
-	if _, err := f.WriteAt(raw, 0); err != nil {
+	if _, err := f.WriteAt(raw, 0); err != nil || !sync {
 		return err
 	}
 	return f.Sync()

@@ -56,19 +56,19 @@ const (
 
 // Values that say "none".
 const (
-	NoProducerID     int64 = -1
-	NoProducerEpoch  int16 = -1
-	NoSequence       int32 = -1
-	NoTimestamp      int64 = -1
-	NoLeaderEpoch    int32 = -1
-	maxSequence      int64 = 1 << 31 // sequences run from 0 to 2^31-1 and wrap
-	maxRecordsInBlob       = 1<<31 - 1
+	NoProducerID    int64 = -1
+	NoProducerEpoch int16 = -1
+	NoSequence      int32 = -1
+	NoTimestamp     int64 = -1
+	NoLeaderEpoch   int32 = -1
+	maxSequence     int64 = 1 << 31 // sequences run from 0 to 2^31-1 and wrap
 )
 
 // castagnoli is the polynomial of every CRC of a batch.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Batch is one whole v2 batch in place, header and records; the accessors need len ≥ HeaderSize, which Next and Split guarantee.
+// Batch is one whole v2 batch in place, header and records. The accessors need len ≥ HeaderSize, which Next guarantees where Magic
+// is 2; of what it cuts off with an older magic only the first 17 bytes may be asked for.
 type Batch []byte
 
 // BaseOffset is the offset of the first record.

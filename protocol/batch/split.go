@@ -56,7 +56,8 @@ func Next(blob []byte) (b Batch, rest []byte, err error) {
 	return Batch(blob[:size:size]), blob[size:], nil
 }
 
-// All yields the whole batches of a blob up to its end, its truncated tail or its first corrupt batch; use Next to tell these apart.
+// All yields the whole batches of a blob up to its end, its truncated tail or its first corrupt batch; use Next to tell these
+// apart, and where a magic below 2 may come.
 func All(blob []byte) func(yield func(Batch) bool) {
 	return func(yield func(Batch) bool) {
 		for {
