@@ -8,11 +8,6 @@ func (l *loader) crossCheck(s *Static) error {
 			return refuse("%s=%s is refused: %s; remove it", p.Name, v, p.Note)
 		}
 	}
-	for _, li := range s.listeners {
-		if li.Protocol != "PLAINTEXT" {
-			return refuse("listener %s asks for %s, which is not offered yet; map it to PLAINTEXT in listener.security.protocol.map", li.Name, li.Protocol)
-		}
-	}
 	if err := validateOverrides(s.Str("max.connections.per.ip.overrides")); err != nil {
 		return refuse("max.connections.per.ip.overrides is not of the form address:count: %v", err)
 	}

@@ -158,7 +158,6 @@ func TestRefused(t *testing.T) {
 	f("listeners=PLAINTEXT://localhost", "has no port")
 	f("listeners=PLAINTEXT://localhost:99999", "no valid port")
 	f("listeners=CONTROLLER://localhost:9093", "no listener is left for clients")
-	f("listeners=PLAINTEXT://localhost:9092,SASL_SSL://localhost:9094,CONTROLLER://:9093", "asks for SASL_SSL, which is not offered yet")
 	f("advertised.listeners=OTHER://h:1\nlistener.security.protocol.map=OTHER:PLAINTEXT,PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT", "OTHER, which is not among listeners")
 	f("inter.broker.listener.name=NOPE", "listener NOPE")
 	f("inter.broker.listener.name=CONTROLLER", "is among controller.listener.names")

@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/kaja-mq/kaja/config"
+	"github.com/kaja-mq/kaja/internal/clock"
+	"github.com/kaja-mq/kaja/internal/vfs"
+)
+
+// fakeBroker serves nothing.
+type fakeBroker struct {
+	done   chan struct{}
+	err    error
+	closed int
+	stall  chan struct{} // Close waits for it if set
+}
+
+func (b *fakeBroker) Done() <-chan struct{} { return b.done }
+func (b *fakeBroker) Err() error            { return b.err }
+func (b *fakeBroker) Close() error {
+	b.closed++
+	if b.stall != nil {
+		<-b.stall
+	}
+	return nil
+}
+
+type world struct {
+	Process
+	out, errs bytes.Buffer
+	signals   chan os.Signal
+	broker    *fakeBroker
+	cfg       *config.Static
+	startErr  error
+}
+
+func newWorld(args ...string) *world {
+	w := &world{signals: make(chan os.Signal, 2), broker: &fakeBroker{done: make(chan struct{})}}
+	w.Process = Process{Args: append([]string{"kaja"}, args...), Stdout: &w.out, Stderr: &w.errs, FS: vfs.NewMem(), Signals: w.signals, TempDir: "/tmp",
+		Clock: clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
+	w.start = func(_ *Process, cfg *config.Static, _ zerolog.Logger) (broker, error) {
+		w.cfg = cfg
+		if w.startErr != nil {
+			return nil, w.startErr
+		}
+		return w.broker, nil
+	}
+	return w
+}
+
+func (w *world) run(t *testing.T, wantCode int, wantErr string) {
+	t.Helper()
+	code := Main(w.Process)
+	got := w.errs.String()
+	if code != wantCode || (wantErr == "") != (got == "") || !strings.Contains(got, wantErr) || strings.Count(got, "\n") > 1 {
+		t.Errorf("%v: exit code %d, want %d; stderr %q, want %q", w.Args, code, wantCode, got, wantErr)
+	}
+}
+
+func TestServeAnnouncesAndStops(t *testing.T) {
+	w := newWorld("--override", "num.partitions=3", "--override", "node.id=5")
+	w.signals <- syscall.SIGTERM
+	w.run(t, ExitOK, "")
+	if w.broker.closed != 1 || w.cfg.NodeID() != 5 || w.cfg.Int("num.partitions") != 3 {
+		t.Errorf("closed %d times, config %v", w.broker.closed, w.cfg)
+	}
+	last := -1
+	for _, want := range []string{`"message":"serving"`, "[BrokerLifecycleManager id=5] The broker has been unfenced. Transitioning from RECOVERY to RUNNING.",
+		"[KafkaRaftServer nodeId=5] Kafka Server started", "[KafkaServer id=5] started", `"message":"stopping"`, `"message":"stopped"`} {
+		at := strings.Index(w.out.String(), want)
+		if at <= last {
+			t.Errorf("%q is missing or out of order in\n%s", want, w.out.String())
+		}
+		last = at
+	}
+}
+
+func TestServeFile(t *testing.T) {
+	w := newWorld("serve", "/etc/server.properties")
+	if err := errors.Join(w.FS.MkdirAll("/etc"), w.FS.WriteFile("/etc/server.properties", []byte("process.roles=broker,controller\nnode.id=4\nlog.dirs=/d\nunknown.key=1\n"))); err != nil {
+		t.Fatal(err)
+	}
+	w.signals <- syscall.SIGINT
+	w.run(t, ExitOK, "")
+	if w.cfg.NodeID() != 4 || !strings.Contains(w.out.String(), "unknown settings are ignored: unknown.key") {
+		t.Errorf("config %v, log %s", w.cfg, w.out.String())
+	}
+}
+
+func TestServeByKafkasName(t *testing.T) {
+	w := newWorld()
+	w.Args = []string{"/opt/kafka/bin/kafka-server-start.sh", "--override", "node.id=9"}
+	w.signals <- syscall.SIGTERM
+	w.run(t, ExitOK, "")
+	if w.cfg.NodeID() != 9 {
+		t.Errorf("node %d", w.cfg.NodeID())
+	}
+}
+
+func TestEphemeralDirectoryGoes(t *testing.T) {
+	w := newWorld("serve", "--ephemeral")
+	w.signals <- syscall.SIGTERM
+	w.run(t, ExitOK, "")
+	dir := w.cfg.LogDirs()[0]
+	if _, err := w.FS.Stat(dir); !strings.HasPrefix(dir, "/tmp/kaja-") || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is still there: %v", dir, err)
+	}
+}
+
+func TestSecondSignalAborts(t *testing.T) {
+	w := newWorld()
+	w.broker.stall = make(chan struct{})
+	defer close(w.broker.stall)
+	w.signals <- syscall.SIGTERM
+	w.signals <- syscall.SIGTERM
+	w.run(t, exitAbort, "stopped by a second signal")
+}
+
+func TestBrokerEndsByItself(t *testing.T) {
+	w := newWorld()
+	w.broker.err = fmt.Errorf("log directory /d failed and no other is left: %w", syscall.ENOSPC)
+	close(w.broker.done)
+	w.run(t, ExitError, "log directory /d failed and no other is left: no space left on device; the disk is full: make room and start again")
+	if w.broker.closed != 1 {
+		t.Errorf("closed %d times", w.broker.closed)
+	}
+}
+
+func TestErrorsSayWhatToDo(t *testing.T) {
+	start := func(err error, want string) {
+		t.Helper()
+		w := newWorld()
+		w.startErr = err
+		w.run(t, ExitError, want)
+	}
+	start(fmt.Errorf("listen on localhost:9092: %w", syscall.EADDRINUSE), "another program has the port: stop it, or set listeners to another one")
+	start(fmt.Errorf("open /d: %w", vfs.ErrLocked), "another kaja or Kafka runs on this data")
+	start(fmt.Errorf("open /d: %w", fs.ErrPermission), "run as the owner of the directory")
+	start(errors.New("two\nlines"), "kaja: two lines")
+
+	f := func(code int, want string, args ...string) {
+		t.Helper()
+		newWorld(args...).run(t, code, want)
+	}
+	f(ExitError, "cannot read the configuration: ", "nowhere.properties")
+	f(ExitError, "Invalid value x for configuration num.partitions: Not a number of type INT (from --override)", "--override", "num.partitions=x")
+	f(ExitUsage, "unknown flag: --nope", "--nope")
+	f(ExitUsage, "unknown flag: --nope", "serve", "--nope")
+	f(ExitUsage, "serve takes one server.properties", "serve", "a", "b")
+	f(ExitUsage, "version takes no arguments", "version", "x")
+	f(ExitUsage, "kafka-storage needs one of", "kafka-storage")
+	f(ExitUsage, "argument --config/-c is required", "kafka-storage", "format")
+	f(ExitUsage, "unknown flag: --x", "kafka-storage", "format", "--x")
+}
+
+func TestVersion(t *testing.T) {
+	w := newWorld("version")
+	w.run(t, ExitOK, "")
+	if !strings.HasPrefix(w.out.String(), "kaja ") || !strings.Contains(w.out.String(), "Kafka 4.4.0") {
+		t.Errorf("got %q", w.out.String())
+	}
+}
+
+func TestKafkaStorage(t *testing.T) {
+	mem := vfs.NewMem()
+	if err := errors.Join(mem.MkdirAll("/c"), mem.WriteFile("/c/p", []byte("process.roles=broker,controller\nnode.id=3\nlog.dirs=/a,/b\n"))); err != nil {
+		t.Fatal(err)
+	}
+	f := func(code int, wantOut, wantErr string, args ...string) string {
+		t.Helper()
+		w := newWorld(append([]string{"kafka-storage"}, args...)...)
+		w.FS = mem
+		w.run(t, code, wantErr)
+		if !strings.Contains(w.out.String(), wantOut) {
+			t.Errorf("%v: stdout %q, want %q", args, w.out.String(), wantOut)
+		}
+		return w.out.String()
+	}
+	id := strings.TrimSpace(f(ExitOK, "", "", "random-uuid"))
+	if len(id) != 22 || id[0] == '-' {
+		t.Errorf("random-uuid %q", id)
+	}
+	f(ExitError, "not formatted:\n  /a\n  /b", "/a is not formatted", "info", "-c", "/c/p")
+	f(ExitError, "", "--add-scram is not supported yet", "format", "-t", id, "-c", "/c/p", "--add-scram", "x")
+	f(ExitOK, "Formatting /a with metadata.version 4.4-IV2.\nFormatting /b with metadata.version 4.4-IV2.\n", "", "format", "-t", id, "-c", "/c/p")
+	f(ExitError, "", "log directory /a is already formatted", "format", "--cluster-id", id, "--config", "/c/p")
+	f(ExitOK, "All of the log directories are already formatted.", "", "format", "-g", "-t", id, "-c", "/c/p")
+	f(ExitError, "", "invalid cluster.id in: /a/meta.properties. Expected other, but read "+id, "format", "-g", "-t", "other", "-c", "/c/p")
+	f(ExitOK, "Found metadata: {cluster.id="+id, "", "info", "-c", "/c/p")
+	for _, dir := range []string{"/a", "/b"} {
+		data, err := mem.ReadFile(dir + "/meta.properties")
+		if err != nil || !strings.Contains(string(data), "\nnode.id=3\ndirectory.id=") || !strings.Contains(string(data), "\nversion=1\ncluster.id="+id+"\n") {
+			t.Errorf("%s: %q, %v", dir, data, err)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// newLogger writes to stdout: for people on a terminal, one JSON object per line otherwise.
+func (p *Process) newLogger() zerolog.Logger {
+	out := p.Stdout
+	if p.Terminal {
+		out = zerolog.ConsoleWriter{Out: p.Stdout, TimeFormat: "15:04:05.000"}
+	}
+	return zerolog.New(zerolog.SyncWriter(out)).Hook(timestamp{p})
+}
+
+// timestamp takes the time of log lines from the injected clock.
+type timestamp struct{ p *Process }
+
+// Run implements zerolog.Hook.
+func (t timestamp) Run(e *zerolog.Event, _ zerolog.Level, _ string) {
+	e.Str(zerolog.TimestampFieldName, t.p.Clock.Wall().UTC().Format("2006-01-02T15:04:05.000Z07:00"))
+}
+
+// setLevel applies a level of log4j to all loggers of the process.
+func setLevel(level string) {
+	l, err := zerolog.ParseLevel(strings.ToLower(level))
+	if err != nil {
+		l = zerolog.InfoLevel
+	}
+	zerolog.SetGlobalLevel(l)
+}
+
+// round is how durations are logged.
+func round(d time.Duration) string { return d.Round(time.Millisecond / 10).String() }

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kaja-mq/kaja/internal/clock"
+	"github.com/kaja-mq/kaja/internal/vfs"
+)
+
+// Exit codes.
+const (
+	ExitOK    = 0
+	ExitError = 1 // it could not be started, or ended because it could not go on
+	ExitUsage = 2 // the command line is wrong
+	exitAbort = 130
+)
+
+// Process is what a command knows of the world.
+type Process struct {
+	Args   []string // with the program's name
+	Env    []string // KEY=VALUE
+	Stdout io.Writer
+	Stderr io.Writer
+	// Terminal tells whether Stdout is one.
+	Terminal bool
+	FS       vfs.FS
+	Clock    clock.Clock
+	// Signals delivers SIGTERM and SIGINT to serve.
+	Signals <-chan os.Signal
+	// TempDir is where --ephemeral puts its directory.
+	TempDir string
+
+	start startFunc
+}
+
+// usageError is a wrong command line.
+type usageError struct{ error }
+
+// Main runs the command line and returns the exit code.
+func Main(p Process) int {
+	if p.start == nil {
+		p.start = startServer
+	}
+	root := p.root()
+	root.SetArgs(arguments(p.Args, root))
+	root.SetOut(p.Stdout)
+	root.SetErr(p.Stderr)
+	err := root.Execute()
+	if err == nil {
+		return ExitOK
+	}
+	fmt.Fprintln(p.Stderr, "kaja: "+oneLine(explain(err)))
+	var usage usageError
+	var code exitCode
+	switch {
+	case errors.As(err, &code):
+		return int(code)
+	case errors.As(err, &usage):
+		return ExitUsage
+	}
+	return ExitError
+}
+
+// exitCode is an error with a code of its own.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
+// arguments lets the program be called by the name of one of its commands (kafka-storage, kafka-server-start.sh).
+func arguments(args []string, root *cobra.Command) []string {
+	if len(args) == 0 {
+		return nil
+	}
+	name := strings.TrimSuffix(filepath.Base(args[0]), ".sh")
+	for _, c := range root.Commands() {
+		if c.Name() == name || c.HasAlias(name) {
+			return append([]string{name}, args[1:]...)
+		}
+	}
+	return args[1:]
+}
+
+func (p *Process) root() *cobra.Command {
+	serve := p.serveCommand()
+	root := &cobra.Command{
+		Use:   "kaja [server.properties]",
+		Short: "A broker that speaks Kafka: one process, no JVM.",
+		Long: "kaja is a broker for Kafka's clients and tools. Without a command it serves: with a server.properties as that says, " +
+			"without one as a single node on localhost:9092 with its data in ./kaja-data.",
+		Args:          serve.Args,
+		RunE:          serve.RunE,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.Flags().AddFlagSet(serve.Flags())
+	root.AddCommand(serve, p.versionCommand(), p.storageCommand())
+	root.CompletionOptions.HiddenDefaultCmd = true
+	for _, c := range append(root.Commands(), root) {
+		c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	}
+	return root
+}
+
+// oneLine keeps I1 whatever an error says.
+func oneLine(s string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(s, "\n", " ")), " ")
+}
