@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/kaja-mq/kaja/storage"
@@ -11,8 +13,13 @@ type AppendOptions struct {
 	Acks    int16 // 0, 1 or -1
 	Version int16 // of the Produce request
 	Origin  Origin
-	// Verified says that the coordinator has the partition in the batch's transaction, or that nothing has to be verified.
+	// Verified says that nothing about the batch's transaction has to be verified. Guard, if not 0, is the verification of Producer that the
+	// coordinator has confirmed: it counts only if it is still the one under way (KIP-890).
 	Verified bool
+	Guard    uint64
+	Producer int64
+	// TransactionVersion is that of transaction markers.
+	TransactionVersion int16
 	// LeaderEpoch is the epoch under which the caller believes this broker leads; -1 does not care.
 	LeaderEpoch int32
 	// Wakes collects whom the append completes, for a caller that holds a lock; it fires them later. nil fires before Append returns.
@@ -46,15 +53,16 @@ func (p *Partition) Append(records []byte, o AppendOptions) (AppendResult, error
 		p.mu.Unlock()
 		return AppendResult{}, err
 	}
-	r, err := st.log.Append(records, storage.AppendOptions{Origin: o.Origin, LeaderEpoch: st.leaderEpoch, Version: o.Version, Verified: o.Verified})
+	r, err := st.log.Append(records, storage.AppendOptions{Origin: o.Origin, LeaderEpoch: st.leaderEpoch, Version: o.Version,
+		Verified: o.Verified || o.Guard != 0 && st.log.VerificationHolds(o.Producer, o.Guard), TransactionVersion: o.TransactionVersion})
 	if err != nil {
 		p.mu.Unlock()
 		return AppendResult{LogStartOffset: st.log.LogStartOffset()}, clientError(err)
 	}
 	res := AppendResult{BaseOffset: r.BaseOffset, NextOffset: r.LastOffset + 1, LogAppendTime: r.LogAppendTime, LogStartOffset: r.LogStartOffset, Duplicate: r.Duplicate}
-	flush := !r.Duplicate && st.log.NeedsFlush(r)
+	flush := st.log.NeedsFlush(r)
 	if flush {
-		p.flushes = append(p.flushes, flushing{base: r.BaseOffset, next: res.NextOffset})
+		p.flushLocked(flushing{base: r.BaseOffset, next: res.NextOffset})
 	}
 	if !r.Duplicate {
 		p.advanceLocked(st, w)
@@ -73,10 +81,16 @@ func (p *Partition) Append(records []byte, o AppendOptions) (AppendResult, error
 
 // pendingLocked tells whether the acks are not reached yet. Without acks=all only a demanded flush holds the answer back.
 func (p *Partition) pendingLocked(acks int16, next int64) bool {
-	if acks == -1 {
-		return p.hw.Load() < next
+	return acks == -1 && p.hw.Load() < next || p.unflushedLocked(next)
+}
+
+// flushLocked notes an append that must reach the disk; a duplicate's lies before others.
+func (p *Partition) flushLocked(f flushing) {
+	i := len(p.flushes)
+	for i > 0 && p.flushes[i-1].base > f.base {
+		i--
 	}
-	return p.unflushedLocked(next)
+	p.flushes = slices.Insert(p.flushes, i, f)
 }
 
 func (p *Partition) unflushedLocked(next int64) bool {
@@ -97,11 +111,7 @@ func (p *Partition) flushed(under *state, next int64, err error) {
 		}
 		p.acks = nil
 	default:
-		n := 0
-		for n < len(p.flushes) && p.flushes[n].next <= next {
-			n++
-		}
-		p.flushes = append(p.flushes[:0], p.flushes[n:]...)
+		p.flushes = slices.DeleteFunc(p.flushes, func(f flushing) bool { return f.next <= next })
 		p.advanceLocked(st, &w)
 	}
 	p.mu.Unlock()
@@ -154,14 +164,12 @@ func (p *Partition) ackLocked(st *state, w *Wakes) {
 	hw, kept := p.hw.Load(), p.acks[:0]
 	for _, a := range p.acks {
 		switch {
-		case a.Acks != -1 && !p.unflushedLocked(a.NextOffset):
-			w.add(a, nil)
-		case a.Acks == -1 && hw >= a.NextOffset && len(st.isr) < st.minISR():
-			w.add(a, kerr.NotEnoughReplicasAfterAppend)
-		case a.Acks == -1 && hw >= a.NextOffset:
-			w.add(a, nil)
-		default:
+		case p.unflushedLocked(a.NextOffset), a.Acks == -1 && hw < a.NextOffset:
 			kept = append(kept, a)
+		case a.Acks == -1 && len(st.isr) < st.minISR():
+			w.add(a, kerr.NotEnoughReplicasAfterAppend)
+		default:
+			w.add(a, nil)
 		}
 	}
 	clear(p.acks[len(kept):])

@@ -43,9 +43,11 @@ type Log interface {
 	OffsetForTimestamp(ts int64, upTo int64) (storage.TimestampOffset, error)
 	MaxTimestamp(upTo int64) (storage.TimestampOffset, error)
 	FirstUnstableOffset() (int64, bool)
+	OnHighWatermark(hw int64)
+	StartVerification(pid int64, epoch int16, sequence int32, supportsEpochBump bool) (guard uint64, err error)
+	VerificationHolds(pid int64, guard uint64) bool
 	AbortedTxns(from, to int64) ([]storage.AbortedTxn, error)
 	Producers() []storage.ProducerState
-	ProducerEntry(pid int64) (storage.ProducerState, bool)
 	DeleteRecordsTo(offset int64) error
 	NeedsFlush(after storage.AppendResult) bool
 	FlushGroup(upTo int64, done func(error)) bool

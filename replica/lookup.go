@@ -42,7 +42,7 @@ func (p *Partition) Offset(q OffsetQuery) (TimestampOffset, error) {
 	if q.Consumer {
 		bound = hw
 		if q.ReadCommitted {
-			bound = min(p.lso.Load(), hw)
+			bound = min(p.LastStableOffset(), hw)
 		}
 	}
 	// A new leader whose high watermark has not reached its first offset does not know yet what was committed before.
@@ -126,12 +126,13 @@ func (p *Partition) Producers() ([]ProducerState, error) {
 	return st.log.Producers(), nil
 }
 
-// InTransaction tells whether a producer of this id and epoch has a transaction open here, so that nothing needs to be verified.
-func (p *Partition) InTransaction(producerID int64, epoch int16) bool {
-	st := p.st.Load()
-	if st.log == nil {
-		return false
+// StartVerification begins the check of a transactional batch before it is appended: the guard goes into AppendOptions once the coordinator
+// has confirmed it; 0 says that the producer's transaction is open here already and nothing has to be asked.
+func (p *Partition) StartVerification(producerID int64, epoch int16, sequence int32, supportsEpochBump bool) (guard uint64, err error) {
+	st, err := p.check(-1, true)
+	if err != nil {
+		return 0, err
 	}
-	s, ok := st.log.ProducerEntry(producerID)
-	return ok && s.ProducerEpoch == epoch && s.CurrentTxnStartOffset >= 0
+	guard, err = st.log.StartVerification(producerID, epoch, sequence, supportsEpochBump)
+	return guard, clientError(err)
 }

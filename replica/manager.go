@@ -228,8 +228,13 @@ func (m *Manager) remove(p *Partition) {
 	}
 }
 
-// DirFailed takes the partitions of a log directory offline: they answer KAFKA_STORAGE_ERROR from now on.
+// DirFailed takes the partitions of a log directory offline: they answer KAFKA_STORAGE_ERROR from now on. It may be called in the middle of
+// an append, with locks held; so the deadline wheel does the work at once.
 func (m *Manager) DirFailed(dir string) {
+	m.o.Wheel.Schedule(&wheel.Entry{F: func() { m.takeOffline(dir) }}, m.o.Clock.Mono())
+}
+
+func (m *Manager) takeOffline(dir string) {
 	m.mu.Lock()
 	m.failed[dir] = true
 	m.mu.Unlock()

@@ -58,7 +58,7 @@ type Partition struct {
 
 	st  atomic.Pointer[state] // replaced under mu
 	hw  atomic.Int64          // moved under mu
-	lso atomic.Int64          // moved under mu
+	lso atomic.Int64          // moved under mu; lsoUnknown until somebody asks
 
 	mu        sync.Mutex
 	followers map[int32]follower // guarded by mu; the other replicas while leader
@@ -101,7 +101,21 @@ func (p *Partition) Leader() (id, epoch int32) {
 func (p *Partition) HighWatermark() int64 { return p.hw.Load() }
 
 // LastStableOffset is the first offset of an open transaction, or the high watermark.
-func (p *Partition) LastStableOffset() int64 { return p.lso.Load() }
+func (p *Partition) LastStableOffset() int64 {
+	if lso := p.lso.Load(); lso != lsoUnknown {
+		return lso
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if st := p.st.Load(); st.log != nil {
+		p.stabilizeLocked(st)
+	}
+	return max(p.lso.Load(), 0)
+}
+
+// lsoUnknown: the last stable offset needs the producer state, which a log reads from disk when it is first asked. A start with thousands of
+// partitions does not ask.
+const lsoUnknown = -1
 
 // LogEndOffset is the next offset to be written, -1 without a log.
 func (p *Partition) LogEndOffset() int64 {
@@ -174,7 +188,7 @@ func (p *Partition) assign(a Assignment, log Log) error {
 	}
 	if old.log == nil && log != nil {
 		p.hw.Store(min(max(log.CheckpointedHW(), log.LogStartOffset()), log.LogEndOffset()))
-		p.lso.Store(p.hw.Load())
+		p.lso.Store(lsoUnknown)
 	}
 	if st.role == RoleLeader {
 		if err := p.leadLocked(old, st); err != nil {
@@ -185,8 +199,8 @@ func (p *Partition) assign(a Assignment, log Log) error {
 	if old.role == RoleLeader && (st.role != RoleLeader || st.leaderEpoch != old.leaderEpoch) {
 		p.failLocked(&w, kerr.NotLeaderForPartition)
 	}
-	if st.role == RoleLeader {
-		p.advanceLocked(st, &w)
+	if st.role == RoleLeader && p.raiseLocked(st) {
+		p.settleLocked(st, &w)
 	}
 	return nil
 }
@@ -257,9 +271,16 @@ func (s *state) minISR() int {
 
 // advanceLocked moves high watermark and last stable offset as far as the log and the ISR allow, and collects who waited for it.
 func (p *Partition) advanceLocked(st *state, w *Wakes) {
+	p.raiseLocked(st)
+	p.stabilizeLocked(st)
+	p.settleLocked(st, w)
+}
+
+// raiseLocked moves the high watermark to what the whole ISR has, unless the ISR is too small (KIP-966).
+func (p *Partition) raiseLocked(st *state) bool {
 	end := st.log.LogEndOffset()
 	if len(p.flushes) > 0 {
-		end = p.flushes[0].base
+		end = min(end, p.flushes[0].base)
 	}
 	for _, id := range st.isr {
 		if id == p.m.o.NodeID {
@@ -271,16 +292,25 @@ func (p *Partition) advanceLocked(st *state, w *Wakes) {
 		}
 		end = min(end, f.logEndOffset)
 	}
-	hw := p.hw.Load()
-	if end > hw && len(st.isr) >= st.minISR() {
-		hw = end
-		p.hw.Store(hw)
+	if end <= p.hw.Load() || len(st.isr) < st.minISR() {
+		return false
 	}
-	stable := hw
-	if first, ok := st.log.FirstUnstableOffset(); ok && first < hw {
+	p.hw.Store(end)
+	st.log.OnHighWatermark(end)
+	return true
+}
+
+// stabilizeLocked moves the last stable offset after the high watermark or the open transactions.
+func (p *Partition) stabilizeLocked(st *state) {
+	stable := p.hw.Load()
+	if first, ok := st.log.FirstUnstableOffset(); ok && first < stable {
 		stable = max(first, st.log.LogStartOffset())
 	}
 	p.lso.Store(stable)
+}
+
+// settleLocked collects the produces and fetches that have what they waited for.
+func (p *Partition) settleLocked(st *state, w *Wakes) {
 	p.ackLocked(st, w)
 	p.collect(w)
 }

@@ -54,8 +54,8 @@ func (p *Partition) Read(o ReadOptions) (ReadResult, error) {
 	if o.Replica >= 0 && (o.Replica == p.m.o.NodeID || !slices.Contains(st.replicas, o.Replica)) {
 		return failed(kerr.NotLeaderForPartition) // Partition.followerReplicaOrThrow
 	}
-	// The order matters: the start may only grow, and the bounds are read before the end so that they never exceed it.
-	r := ReadResult{HighWatermark: p.hw.Load(), LastStableOffset: p.lso.Load()}
+	// In this order, so that no bound is above the next: all of them only grow.
+	r := ReadResult{LastStableOffset: p.LastStableOffset(), HighWatermark: p.hw.Load()}
 	end := st.log.LogEndOffset()
 	r.LogStartOffset = st.log.LogStartOffset()
 	r.LastStableOffset = min(r.LastStableOffset, r.HighWatermark)

@@ -145,7 +145,7 @@ func (x *Watch) readable() int64 {
 	case x.Follower:
 		end = st.log.LogEndOffset()
 	case x.ReadCommitted:
-		end = p.lso.Load()
+		end = p.lso.Load() // known: the fetch has read before
 	default:
 		end = p.hw.Load()
 	}

@@ -22,8 +22,8 @@ import (
 //
 // Seen on Apache 4.4: records that cannot be cut into batches fail all partitions with CORRUPT_MESSAGE and a message; a log start offset
 // comes with errors that the log found, not with those before it (no partition, too large, corrupt); a message only with record
-// errors; a duplicate is answered with the first append's offset and its batch's time; a partition named twice counts once, the last
-// time; acks=0 is not answered, and an error then closes the connection.
+// errors; bytes after the batch that are no whole batch are dropped; a duplicate is answered with the first append's offset and its batch's time; a partition named twice is answered once, with
+// its error or the later outcome; acks=0 is not answered, and an error then closes the connection.
 //
 // The request stays in the frame: records are validated, patched and written from there, and a call that only waits for acks keeps
 // no slice of it.
@@ -33,6 +33,9 @@ type produceOutcome struct {
 	replica *replica.Partition
 	skip    bool // named again later in the request
 	err     error
+	// guard and producer are a verification that the coordinator has been asked to confirm; 0 none.
+	guard    uint64
+	producer int64
 	// logged: the log was asked, so that an error comes with its start offset.
 	logged bool
 	replica.AppendResult
@@ -140,7 +143,7 @@ func (h *Handler) resolveProduce(pc *produceCall) {
 			case mt == nil || mt.Partition(p.partition) == nil:
 				p.err = kerr.UnknownTopicOrPartition
 			default:
-				p.err = checkRecords(pc.version, p.records)
+				p.records, p.err = oneBatch(pc.version, p.records)
 			}
 			if p.err == nil {
 				if p.replica = h.Data.Replicas.Partition(mt.ID, p.partition); p.replica == nil {
@@ -158,30 +161,53 @@ func (h *Handler) resolveProduce(pc *produceCall) {
 // maxScanned is up to how many partitions a repeated one is looked for by comparing each with each.
 const maxScanned = 32
 
-// skipRepeated marks all but the last of what names the same partition: Kafka keeps them in a map.
+// skipRepeated leaves one of those that name the same partition: one that was refused already, else the last, as Kafka's maps do.
 func (pc *produceCall) skipRepeated() {
 	if len(pc.parts) < 2 {
 		return
 	}
 	if len(pc.parts) <= maxScanned {
 		for i := range pc.parts {
-			for j := i + 1; j < len(pc.parts) && !pc.parts[i].skip; j++ {
-				pc.parts[i].skip = pc.parts[i].replica != nil && pc.parts[i].replica == pc.parts[j].replica
+			for j := 0; j < i; j++ {
+				if pc.samePartition(i, j) {
+					pc.keepOne(j, i)
+				}
 			}
 		}
 		return
 	}
-	last := make(map[*replica.Partition]int, len(pc.parts))
+	type named struct {
+		topicPartition
+		id [16]byte
+	}
+	kept := make(map[named]int, len(pc.parts))
 	for i := range pc.parts {
-		r := pc.parts[i].replica
-		if r == nil {
+		t := &pc.topics[pc.parts[i].topic]
+		k := named{topicPartition{t.name, pc.parts[i].partition}, t.id}
+		if j, ok := kept[k]; ok && pc.keepOne(j, i) == j {
 			continue
 		}
-		if j, ok := last[r]; ok {
-			pc.parts[j].skip = true
-		}
-		last[r] = i
+		kept[k] = i
 	}
+}
+
+func (pc *produceCall) samePartition(i, j int) bool {
+	a, b := &pc.parts[i], &pc.parts[j]
+	if a.partition != b.partition || a.skip || b.skip {
+		return false
+	}
+	s, t := &pc.topics[a.topic], &pc.topics[b.topic]
+	return a.topic == b.topic || s.name == t.name && s.id == t.id
+}
+
+// keepOne drops one of two parts that name the same partition, and returns the index of the other.
+func (pc *produceCall) keepOne(earlier, later int) int {
+	if pc.parts[earlier].err != nil {
+		pc.parts[later].skip = true
+		return earlier
+	}
+	pc.parts[earlier].skip = true
+	return later
 }
 
 // appendAll appends what is left to append and answers, at once or when the acks are there.
@@ -195,7 +221,8 @@ func (h *Handler) appendAll(c Call, pc *produceCall) {
 		case !internal && isInternalTopic(p.replica.Topic()):
 			p.err = kerr.InvalidTopicException
 		default:
-			p.AppendResult, p.err = p.replica.Append(p.records, replica.AppendOptions{Acks: pc.acks, Version: pc.version, LeaderEpoch: -1, Verified: true})
+			p.AppendResult, p.err = p.replica.Append(p.records, replica.AppendOptions{Acks: pc.acks, Version: pc.version, LeaderEpoch: -1,
+				Verified: p.guard == 0, Guard: p.guard, Producer: p.producer})
 			p.logged = true
 			if p.Pending {
 				pending++

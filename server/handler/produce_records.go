@@ -46,6 +46,14 @@ func (b batchView) producer() (id int64, epoch int16) {
 	return int64(binary.BigEndian.Uint64(b[batchProducerAt:])), int16(binary.BigEndian.Uint16(b[batchProducerAt+8:]))
 }
 
+// baseSequence is the batch's first sequence number.
+func (b batchView) baseSequence() int32 {
+	if len(b) < batchHeaderSize {
+		return -1
+	}
+	return int32(binary.BigEndian.Uint32(b[batchProducerAt+10:]))
+}
+
 // nextBatch cuts the first whole batch off records; nil when only a part of one is left (ByteBufferLogInputStream.nextBatch).
 func nextBatch(records []byte) (b batchView, rest []byte, err error) {
 	if len(records) < batchOverhead {
@@ -98,23 +106,24 @@ func (q *produceRequest) hasTransactional() (bool, error) {
 	return false, nil
 }
 
-// checkRecords is ProduceRequest.validateRecords: exactly one batch of magic 2, and zstd only from version 7.
-func checkRecords(version int16, records []byte) error {
+// oneBatch is ProduceRequest.validateRecords: exactly one batch of magic 2, and zstd only from version 7. It returns the batch without
+// what is behind it, which may be a part of another (seen on Apache 4.4: dropped without an error).
+func oneBatch(version int16, records []byte) (batchView, error) {
 	b, rest, err := nextBatch(records)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case b == nil || b.magic() != batchMagic:
-		return kerr.InvalidRecord
+		return nil, kerr.InvalidRecord
 	case version < 7 && b.attributes()&attrCodecMask == codecZstd:
-		return kerr.UnsupportedCompressionType
+		return nil, kerr.UnsupportedCompressionType
 	}
 	second, _, err := nextBatch(rest)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case second != nil:
-		return kerr.InvalidRecord
+		return nil, kerr.InvalidRecord
 	}
-	return nil
+	return b, nil
 }

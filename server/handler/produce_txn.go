@@ -49,12 +49,19 @@ func (h *Handler) produceTransactional(c Call, pc *produceCall) {
 		h.verified(c, pc, asked, make([]error, len(asked)), kerr.CoordinatorNotAvailable)
 		return
 	}
+	guards := make([]uint64, len(asked))
+	for n, i := range asked {
+		guards[n] = pc.parts[i].guard
+	}
 	c.Park()
 	if err := pc.read(c.Header().Version, c.Body()); err != nil {
 		c.Close("undecodable request: " + err.Error()) // it was decodable before
 		return
 	}
 	h.resolveProduce(pc)
+	for n, i := range asked {
+		pc.parts[i].guard, pc.parts[i].producer = guards[n], v.ProducerID
+	}
 	h.Data.Txn.Verify(v, func(errs []error) { h.verified(c, pc, asked, errs, nil) })
 }
 
@@ -71,13 +78,18 @@ func (pc *produceCall) toVerify() (v TxnVerification, asked []int, err error) {
 			continue
 		}
 		id, epoch := b.producer()
+		if id < 0 {
+			continue // the log decides
+		}
 		if v.ProducerID >= 0 && (id != v.ProducerID || epoch != v.ProducerEpoch) {
 			return v, nil, kerr.InvalidProducerIDMapping // more than one producer in a transactional request
 		}
 		v.ProducerID, v.ProducerEpoch = id, epoch
-		if p.replica.InTransaction(id, epoch) {
+		p.guard, p.err = p.replica.StartVerification(id, epoch, b.baseSequence(), pc.version >= 12)
+		if p.err != nil || p.guard == 0 {
 			continue
 		}
+		p.producer = id
 		asked = append(asked, i)
 		v.Partitions = append(v.Partitions, TxnPartition{Topic: p.replica.Topic(), ID: p.replica.TopicID(), Partition: p.partition})
 	}
