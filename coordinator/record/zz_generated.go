@@ -173,6 +173,8 @@ func (m *OffsetCommitValue) readFrom(r *kbin.Reader, version int16) {
 			case version >= 4 && tag == 0:
 				m.TopicID = t.Uuid()
 				finishTag(r, t)
+			case tag == 0:
+				fail(r)
 			default:
 				m.UnknownTags = keepTag(r, m.UnknownTags, tag, t)
 			}
@@ -3156,15 +3158,23 @@ func (m *TransactionLogValue) readFrom(r *kbin.Reader, version int16) {
 			case version >= 1 && tag == 0:
 				m.PreviousProducerID = t.Int64()
 				finishTag(r, t)
+			case tag == 0:
+				fail(r)
 			case version >= 1 && tag == 1:
 				m.NextProducerID = t.Int64()
 				finishTag(r, t)
+			case tag == 1:
+				fail(r)
 			case version >= 1 && tag == 2:
 				m.ClientTransactionVersion = t.Int16()
 				finishTag(r, t)
+			case tag == 2:
+				fail(r)
 			case version >= 1 && tag == 3:
 				m.NextProducerEpoch = t.Int16()
 				finishTag(r, t)
+			case tag == 3:
+				fail(r)
 			default:
 				m.UnknownTags = keepTag(r, m.UnknownTags, tag, t)
 			}

@@ -181,17 +181,18 @@ func TestReadRefuses(t *testing.T) {
 	}
 	f(nil)
 	f([]byte{1, 2})
-	f([]byte{0, 20, 0, 0})                                      // frame version 0
-	f([]byte{2, 20, 0, 0})                                      // frame version 2
-	f([]byte{1, 6, 0, 0})                                       // a type that Kafka does not have any more
-	f([]byte{1, 0x80, 0x80, 0x80, 0x80, 0x08, 0, 0})            // a type beyond 16 bits
-	f([]byte{1, 20, 1, 0})                                      // NoOpRecord has no version 1
-	f([]byte{1, 20, 0, 0, 0})                                   // a byte too many
-	f([]byte{1, 9, 0, 1, 2, 3})                                 // an id cut short
-	f(append([]byte{1, 2, 0, 0}, make([]byte, 17)...))          // a null name
-	f([]byte{1, 10, 0, 1, 1, 0xff, 0xff, 0xff, 0xff, 0x07, 0})  // more renewers than bytes
-	f([]byte{1, 23, 0, 1, 0, 2, 1, 2})                          // a tag longer than the field in it
-	f([]byte{1, 20, 0, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 1, 10}) // more tags than bytes
+	f([]byte{0, 20, 0, 0})                                              // frame version 0
+	f([]byte{2, 20, 0, 0})                                              // frame version 2
+	f([]byte{1, 6, 0, 0})                                               // a type that Kafka does not have any more
+	f([]byte{1, 0x80, 0x80, 0x80, 0x80, 0x08, 0, 0})                    // a type beyond 16 bits
+	f([]byte{1, 20, 1, 0})                                              // NoOpRecord has no version 1
+	f([]byte{1, 20, 0, 0, 0})                                           // a byte too many
+	f([]byte{1, 9, 0, 1, 2, 3})                                         // an id cut short
+	f(append([]byte{1, 2, 0, 0}, make([]byte, 17)...))                  // a null name
+	f([]byte{1, 10, 0, 1, 1, 0xff, 0xff, 0xff, 0xff, 0x07, 0})          // more renewers than bytes
+	f([]byte{1, 23, 0, 1, 0, 2, 1, 2})                                  // a tag longer than the field in it
+	f([]byte{1, 17, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 3, 1, 1}) // tag 3 came with version 3
+	f([]byte{1, 20, 0, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 1, 10})         // more tags than bytes
 }
 
 func TestDefaults(t *testing.T) {

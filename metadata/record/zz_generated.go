@@ -180,6 +180,8 @@ func (m *RegisterBrokerRecord) readFrom(r *kbin.Reader, version int16) {
 				m.LogDirs = a
 			}
 			finishTag(r, t)
+		case tag == 0:
+			fail(r)
 		case version >= 4 && tag == 1:
 			if n, ok := readArrayLen(t, true, true, 16); !ok {
 				m.CordonedLogDirs = nil
@@ -191,6 +193,8 @@ func (m *RegisterBrokerRecord) readFrom(r *kbin.Reader, version int16) {
 				m.CordonedLogDirs = a
 			}
 			finishTag(r, t)
+		case tag == 1:
+			fail(r)
 		default:
 			m.UnknownTags = keepTag(r, m.UnknownTags, tag, t)
 		}
@@ -437,6 +441,8 @@ func (m *PartitionRecord) readFrom(r *kbin.Reader, version int16) {
 				m.EligibleLeaderReplicas = a
 			}
 			finishTag(r, t)
+		case tag == 1:
+			fail(r)
 		case version >= 2 && tag == 2:
 			if n, ok := readArrayLen(t, true, true, 4); !ok {
 				m.LastKnownELR = nil
@@ -448,6 +454,8 @@ func (m *PartitionRecord) readFrom(r *kbin.Reader, version int16) {
 				m.LastKnownELR = a
 			}
 			finishTag(r, t)
+		case tag == 2:
+			fail(r)
 		default:
 			m.UnknownTags = keepTag(r, m.UnknownTags, tag, t)
 		}
@@ -732,6 +740,8 @@ func (m *PartitionChangeRecord) readFrom(r *kbin.Reader, version int16) {
 				m.EligibleLeaderReplicas = a
 			}
 			finishTag(r, t)
+		case tag == 6:
+			fail(r)
 		case version >= 2 && tag == 7:
 			if n, ok := readArrayLen(t, true, true, 4); !ok {
 				m.LastKnownELR = nil
@@ -743,6 +753,8 @@ func (m *PartitionChangeRecord) readFrom(r *kbin.Reader, version int16) {
 				m.LastKnownELR = a
 			}
 			finishTag(r, t)
+		case tag == 7:
+			fail(r)
 		case version >= 1 && tag == 8:
 			if n, ok := readArrayLen(t, true, true, 16); !ok {
 				m.Directories = nil
@@ -754,6 +766,8 @@ func (m *PartitionChangeRecord) readFrom(r *kbin.Reader, version int16) {
 				m.Directories = a
 			}
 			finishTag(r, t)
+		case tag == 8:
+			fail(r)
 		default:
 			m.UnknownTags = keepTag(r, m.UnknownTags, tag, t)
 		}
@@ -1219,6 +1233,8 @@ func (m *BrokerRegistrationChangeRecord) readFrom(r *kbin.Reader, version int16)
 		case version >= 1 && tag == 1:
 			m.InControlledShutdown = t.Int8()
 			finishTag(r, t)
+		case tag == 1:
+			fail(r)
 		case version >= 2 && tag == 2:
 			if n, _ := readArrayLen(t, true, false, 16); n > 0 {
 				a := make([][16]byte, n)
@@ -1228,6 +1244,8 @@ func (m *BrokerRegistrationChangeRecord) readFrom(r *kbin.Reader, version int16)
 				m.LogDirs = a
 			}
 			finishTag(r, t)
+		case tag == 2:
+			fail(r)
 		case version >= 3 && tag == 3:
 			if n, ok := readArrayLen(t, true, true, 16); !ok {
 				m.CordonedLogDirs = nil
@@ -1239,6 +1257,8 @@ func (m *BrokerRegistrationChangeRecord) readFrom(r *kbin.Reader, version int16)
 				m.CordonedLogDirs = a
 			}
 			finishTag(r, t)
+		case tag == 3:
+			fail(r)
 		default:
 			m.UnknownTags = keepTag(r, m.UnknownTags, tag, t)
 		}

@@ -176,6 +176,9 @@ func (g *generator) readTags(fields []field) {
 		g.p("\t\tcase %s:", and(g.guard(f.tagged), fmt.Sprintf("tag == %d", f.tag)))
 		g.readField(f, "m."+goName(f.name), "t")
 		g.p("\t\t\tfinishTag(r, t)")
+		if g.guard(f.tagged) != "" { // Kafka refuses a known tag in a version that lacks it
+			g.p("\t\tcase tag == %d:\n\t\t\tfail(r)", f.tag)
+		}
 	}
 	g.p("\t\tdefault:\n\t\t\tm.UnknownTags = keepTag(r, m.UnknownTags, tag, t)\n\t\t}\n\t}")
 }
