@@ -15,12 +15,11 @@ import (
 
 // producerScript drives the producers of one partition; testdata/producers.txt says what comes of it.
 type producerScript struct {
-	fs   *vfs.Mem
-	p    *producers
-	x    *txnIndex
-	log  []batch.Batch // what was appended, for replays
-	leo  int64
-	init bool
+	fs  *vfs.Mem
+	p   *producers
+	x   *txnIndex
+	log []batch.Batch // what was appended, for replays
+	leo int64
 }
 
 func newScript(t *testing.T) *producerScript {
@@ -133,7 +132,11 @@ func (s *producerScript) run(t *testing.T, verb string, a args) string {
 		s.p.removeExpired(a.num("at", 0))
 		return ""
 	case "snapshot":
-		wrote, err := s.p.takeSnapshot()
+		take := s.p.takeSnapshot
+		if a["unsynced"] != "" {
+			take = s.p.takeSnapshotUnsynced
+		}
+		wrote, err := take()
 		return fmt.Sprintf("wrote %v\n", wrote) + check(err)
 	case "truncate":
 		return s.truncate(t, a)
@@ -198,8 +201,14 @@ func (s *producerScript) state() string {
 		}
 		out.WriteString("\n")
 	}
-	unstable, open := s.p.firstUnstableOffset()
-	fmt.Fprintf(&out, "end %d unstable %d %v snapshots %v aborted %v\n", s.p.mapEndOffset(), unstable, open, s.p.snapshots, s.x.entries)
+	fmt.Fprintf(&out, "end %d", s.p.mapEndOffset())
+	if off, ok := s.p.firstUnstableOffset(); ok {
+		fmt.Fprintf(&out, " unstable %d", off)
+	}
+	if off, ok := s.p.firstUndecidedOffset(); ok {
+		fmt.Fprintf(&out, " undecided %d", off)
+	}
+	fmt.Fprintf(&out, " snapshots %v aborted %v\n", s.p.snapshots, s.x.entries)
 	return out.String()
 }
 

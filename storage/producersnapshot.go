@@ -288,16 +288,6 @@ func (p *producers) deleteSnapshot(offset int64) error {
 	return nil
 }
 
-// deleteSnapshotsBefore deletes those below offset.
-func (p *producers) deleteSnapshotsBefore(offset int64) error {
-	for len(p.snapshots) > 0 && p.snapshots[0] < offset {
-		if err := p.deleteSnapshot(p.snapshots[0]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // latestSnapshot is the newest snapshot's offset.
 func (p *producers) latestSnapshot() (int64, bool) {
 	if len(p.snapshots) == 0 {
