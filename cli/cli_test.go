@@ -205,3 +205,34 @@ func TestKafkaStorage(t *testing.T) {
 		}
 	}
 }
+
+func TestCheck(t *testing.T) {
+	mem := vfs.NewMem()
+	if err := mem.MkdirAll("/d"); err != nil {
+		t.Fatal(err)
+	}
+	f := func(code int, wantOut, wantErr string, args ...string) {
+		t.Helper()
+		w := newWorld(append([]string{"check"}, args...)...)
+		w.FS = mem
+		w.run(t, code, wantErr)
+		if !strings.Contains(w.out.String(), wantOut) {
+			t.Errorf("%v: stdout %q, want %q", args, w.out.String(), wantOut)
+		}
+	}
+	f(ExitUsage, "", "check needs a data directory")
+	f(ExitError, "", "cannot check /nowhere", "/nowhere")
+	f(ExitOK, "no problems found\n", "", "/d")
+	if err := mem.WriteFile("/d/recovery-point-offset-checkpoint", []byte("nonsense")); err != nil {
+		t.Fatal(err)
+	}
+	f(ExitError, "/d/recovery-point-offset-checkpoint", "1 problems found", "/d")
+	lock, err := mem.Lock("/d/.lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f(ExitError, "", "another kaja or Kafka runs on this data", "/d")
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
