@@ -68,13 +68,15 @@ func (r *replica) start() error {
 	r.snap.start(r.o, loaded)
 	now := r.o.Clock.Wall().UnixMilli()
 	r.m = newMachine(&r.o, loaded.img, r.o.Log.EndOffset())
-	// The election is two rounds: the vote, then the leader's empty entry. What is proposed after the first is written and
-	// synced together with the entry.
+	// The election is rounds for the votes, and one for the leader's empty entry: what is proposed before that is written and synced
+	// together with it.
 	if err := r.node.Campaign(); err != nil {
 		return fmt.Errorf("campaign: %w", err)
 	}
-	if err := r.ready(); err != nil {
-		return err
+	for r.node.BasicStatus().RaftState != raft.StateLeader && r.node.HasReady() {
+		if err := r.ready(); err != nil {
+			return err
+		}
 	}
 	invariant.Check(r.node.BasicStatus().RaftState == raft.StateLeader, "sole voter %d did not win its election", r.o.NodeID)
 	r.m.becomeLeader(int32(r.node.BasicStatus().GetTerm()))
