@@ -117,7 +117,7 @@ func (d *describer) topic(name string) ([]kmsg.DescribeConfigsResponseResourceCo
 	var out []kmsg.DescribeConfigsResponseResourceConfig
 	for i := range config.Properties(config.ScopeTopic) {
 		p := &config.Properties(config.ScopeTopic)[i]
-		if _, set := own[p.Name]; p.Visibility == config.Internal && !set {
+		if p.Visibility == config.Internal {
 			continue
 		}
 		v := view.Value(p.Name)
@@ -135,7 +135,7 @@ func (d *describer) group(name string) ([]kmsg.DescribeConfigsResponseResourceCo
 	var out []kmsg.DescribeConfigsResponseResourceConfig
 	for i := range config.Properties(config.ScopeGroup) {
 		p := &config.Properties(config.ScopeGroup)[i]
-		if _, set := own[p.Name]; p.Visibility == config.Internal && !set {
+		if p.Visibility == config.Internal {
 			continue
 		}
 		v := view.Value(p.Name)
@@ -263,7 +263,7 @@ func (d *describer) entry(p *config.Property, name string, value *string, readOn
 	if !e.IsSensitive {
 		e.Value = value
 	}
-	if d.docs {
+	if d.docs && p.Name == name && p.Visibility != config.DynamicOnly {
 		e.Documentation = kmsg.StringPtr(p.Documentation())
 	}
 	d.addSynonyms(&e, syn)
