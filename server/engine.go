@@ -34,6 +34,9 @@ const readBufferBytes = 64 << 10
 
 // NewEngine starts the loops. Close ends them.
 func NewEngine(o EngineOptions) (*Engine, error) {
+	if !socketsSupported {
+		return nil, errors.New("this system is not supported as a server: run kaja on Linux (a container or WSL will do)")
+	}
 	if o.Loops == 0 {
 		o.Loops = runtime.GOMAXPROCS(0)
 	}

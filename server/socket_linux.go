@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// socketsSupported says that this system has what socket needs.
+const socketsSupported = true
+
 // socket is the transport of a connection on gnet. gnet watches and reads it; writing is done here, directly on the descriptor, because
 // gnet's output grows without bound and nobody says when it has drained.
 type socket struct {
