@@ -9,8 +9,7 @@ SHELL := bash
 export GOWORK := off
 export CGO_ENABLED ?= 0
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-GOFLAGS_BUILD := -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+GOFLAGS_BUILD := -trimpath -ldflags "-s -w"
 PKG ?= ./...
 RUN ?=
 FUZZTIME ?= 30s
