@@ -64,16 +64,20 @@ func (l *Log) write(v *validated, cfg *LogConfig) error {
 		return err
 	}
 	defer f.Done()
+	epochs, err := l.epochsLocked()
+	if err != nil {
+		return err
+	}
+	txn, err := l.txnIndexIfAborting(s)
+	if err != nil {
+		return err
+	}
 	at := s.size.Load()
 	if _, err := f.log.WriteAt(v.Records, at); err != nil {
 		return errors.Join(fmt.Errorf("append to %s at %d: %w", l.name(), at, err), f.log.Truncate(at))
 	}
 	l.changed = true
 	s.touched.Store(l.env.monoMs())
-	epochs, err := l.epochsLocked()
-	if err != nil {
-		return errors.Join(err, f.log.Truncate(at))
-	}
 	t := l.tail.Load()
 	t.mu.Lock()
 	l.noteBatches(t, s, v, cfg, at, epochs)
@@ -81,10 +85,6 @@ func (l *Log) write(v *validated, cfg *LogConfig) error {
 	t.mu.Unlock()
 	l.end.Store(v.LastOffset + 1)
 	// What follows can fail, but not take the records back: they are written, and every start derives the rest from them again.
-	txn, err := l.txnIndexIfAborting(s)
-	if err != nil {
-		return err
-	}
 	if err := l.producers.apply(v.LastOffset, txn); err != nil {
 		return err
 	}
@@ -180,8 +180,11 @@ func (l *Log) txnIndexIfAborting(s *segment) (*txnIndex, error) {
 	return nil, nil
 }
 
-// updateUnstable publishes the first unstable offset for readers.
+// updateUnstable publishes the first unstable offset for readers. Until somebody tells a high watermark, what is written counts as replicated.
 func (l *Log) updateUnstable() {
+	if l.hwNow.Load() < 0 {
+		l.producers.onHighWatermark(l.end.Load())
+	}
 	first := int64(-1)
 	if off, ok := l.producers.firstUnstableOffset(); ok {
 		first = max(off, l.start.Load())
@@ -241,6 +244,13 @@ func (l *Log) roll(offset int64) error {
 	}
 	if err := l.endSegment(old); err != nil {
 		return err
+	}
+	if l.recovery.Load() > old.base {
+		// A checkpoint may say already that all of the segment is durable, so that no recovery looks at it: its indexes must be, too,
+		// before the next segment exists.
+		if err := l.syncIndexes(old); err != nil {
+			return err
+		}
 	}
 	l.producers.setMapEndOffset(offset)
 	if _, err := l.producers.takeSnapshot(); err != nil {

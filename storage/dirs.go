@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kaja-mq/kaja/internal/vfs"
 )
 
 func parentDir(dir string) string { return path.Dir(dir) }
@@ -79,8 +81,31 @@ func (e *WrongDirError) Error() string { return fmt.Sprintf("log directory %s %s
 // Unwrap gives the cause.
 func (e *WrongDirError) Unwrap() error { return e.Err }
 
+// makeDirDurably makes a directory and syncs the entries that lead to it, as far as they are new.
+func makeDirDurably(fs vfs.FS, dir string) error {
+	var made []string
+	for p := dir; ; p = path.Dir(p) {
+		if _, err := fs.Stat(p); !isNotExist(err) {
+			break // there, or MkdirAll tells what is wrong
+		}
+		if p == path.Dir(p) {
+			break
+		}
+		made = append(made, path.Dir(p))
+	}
+	if err := fs.MkdirAll(dir); err != nil {
+		return err
+	}
+	for _, p := range made {
+		if err := fs.SyncDir(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (m *Manager) openDir(d *logDir) error {
-	if err := m.env.fs.MkdirAll(d.path); err != nil {
+	if err := makeDirDurably(m.env.fs, d.path); err != nil {
 		return err
 	}
 	lock, err := m.env.fs.Lock(join(d.path, lockFile))

@@ -187,6 +187,29 @@ func (l *Log) runFlush(p *flushPlan) error {
 	return nil
 }
 
+// syncIndexes makes a segment's indexes durable; mu is held.
+func (l *Log) syncIndexes(s *segment) error {
+	f, err := l.open(s)
+	if err != nil {
+		return err
+	}
+	defer f.Done()
+	if err := l.indexes(f); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	x := s.txn
+	s.mu.Unlock()
+	err = errors.Join(f.idx.Sync(), f.tidx.Sync())
+	if x != nil {
+		err = errors.Join(err, x.flush())
+	}
+	if err != nil {
+		return fmt.Errorf("flush indexes of segment %d of %s: %w", s.base, l.name(), err)
+	}
+	return nil
+}
+
 func (l *Log) flushTxn(s *segment) error {
 	s.mu.Lock()
 	x := s.txn

@@ -366,23 +366,8 @@ func (l *Log) settle() error {
 		if err := l.endSegment(s); err != nil {
 			return err
 		}
-		f, err := l.open(s)
-		if err != nil {
+		if err := l.syncIndexes(s); err != nil {
 			return err
-		}
-		defer f.Done()
-		if f.idx != nil {
-			if err := errors.Join(f.idx.Sync(), f.tidx.Sync()); err != nil {
-				return fmt.Errorf("flush indexes of %s: %w", l.name(), err)
-			}
-		}
-		s.mu.Lock()
-		x := s.txn
-		s.mu.Unlock()
-		if x != nil {
-			if err := x.flush(); err != nil {
-				return err
-			}
 		}
 	}
 	if l.producers != nil {

@@ -313,7 +313,7 @@ func (l *Log) epochsLocked() (*epochs, error) {
 	var corrupt *CorruptFileError
 	if errors.As(err, &corrupt) {
 		l.env.log.Warn().Err(err).Str("dir", *l.dir.Load()).Msg("leader epoch file is corrupt, rebuilding it from the log")
-		err = l.rebuildEpochs(e)
+		err = l.rebuildEpochs(e, l.segments())
 	}
 	if err != nil {
 		return nil, l.failDir(err)
@@ -324,13 +324,20 @@ func (l *Log) epochsLocked() (*epochs, error) {
 	return e, nil
 }
 
-// rebuildEpochs takes the epochs from the batch headers.
-func (l *Log) rebuildEpochs(e *epochs) error {
+// rebuildEpochs takes the epochs from the batch headers of the given segments.
+func (l *Log) rebuildEpochs(e *epochs, segs []*segment) error {
 	e.entries = nil
-	return l.scan(l.start.Load(), headersOnly, func(_ *segment, r *batchReader) error {
-		e.assign(r.batch.LeaderEpoch(), r.batch.BaseOffset())
-		return nil
-	})
+	for _, s := range segs {
+		err := l.scanSegment(s, s.base, headersOnly, func(_ *segment, r *batchReader) error {
+			e.assign(r.batch.LeaderEpoch(), r.batch.BaseOffset())
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	e.dirty = true
+	return nil
 }
 
 // scan walks the batches from the one that holds offset on.

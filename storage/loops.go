@@ -198,7 +198,7 @@ func (m *Manager) makeCheckpointFiles() error {
 			p := join(d.path, name)
 			_, err := m.env.fs.Stat(p)
 			if isNotExist(err) {
-				err = m.env.fs.WriteFile(p, []byte("0\n0\n"))
+				err = m.env.fs.WriteFile(p, nil) // empty, as Kafka makes them
 			}
 			if err != nil {
 				d.fail(fmt.Errorf("make %s: %w", name, err))

@@ -27,7 +27,7 @@ func (l *Log) recover(st loadState) error {
 	}
 	if corrupt != nil {
 		l.env.log.Warn().Err(err).Str("dir", dir).Msg("leader epoch file is corrupt, rebuilding it from the log")
-		if err := l.rebuildEpochs(epochs); err != nil {
+		if err := l.rebuildEpochs(epochs, segs[:first]); err != nil {
 			return err
 		}
 	}
