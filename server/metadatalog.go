@@ -270,7 +270,8 @@ func (l *metadataLog) Append(batches []controller.LogBatch) error {
 			return err
 		}
 	}
-	_, err := l.log.Append(data, storage.AppendOptions{Origin: storage.OriginReplication})
+	epoch := batches[len(batches)-1].Epoch // the newest: batches of a later one than told are left out
+	_, err := l.log.Append(data, storage.AppendOptions{Origin: storage.OriginReplication, LeaderEpoch: epoch})
 	return err
 }
 
