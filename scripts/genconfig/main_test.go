@@ -2,14 +2,18 @@ package main
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
+	"strings"
 	"testing"
 )
 
+const root = "../.."
+
 // TestUpToDate: what is committed is what the generator makes.
 func TestUpToDate(t *testing.T) {
-	const root = "../.."
 	files, err := generate(root)
 	if err != nil {
 		t.Fatal(err)
@@ -19,4 +23,49 @@ func TestUpToDate(t *testing.T) {
 			t.Errorf("%s is out of date (%v); run go run ./scripts/genconfig", name, err)
 		}
 	}
+}
+
+// TestEffectiveIsRead: a property is called effective only if some code reads it: by its name, or a broker property through the topic
+// property that it gives the default of.
+func TestEffectiveIsRead(t *testing.T) {
+	rows, err := readProperties(path.Join(root, "config/properties.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := classify(rows, path.Join(root, "config/effects.tsv")); err != nil {
+		t.Fatal(err)
+	}
+	source := sources(t)
+	throughTopic := map[string]bool{}
+	for _, r := range rows {
+		if r.scope == "topic" && strings.Contains(source, `"`+r.name+`"`) {
+			for _, s := range strings.Split(r.synonyms, ",") {
+				throughTopic[s] = true
+			}
+		}
+	}
+	for _, r := range rows {
+		if r.effect == "effective" && !strings.Contains(source, `"`+r.name+`"`) && !throughTopic[r.name] {
+			t.Errorf("%s property %s is called effective, but nothing reads it; correct config/effects.tsv", r.scope, r.name)
+		}
+	}
+}
+
+// sources is the text of all Go files of the program, without tests, tables and tools.
+func sources(t *testing.T) string {
+	var b strings.Builder
+	for _, dir := range []string{"config", "controller", "coordinator", "replica", "security", "server", "storage", "cli"} {
+		err := filepath.WalkDir(path.Join(root, dir), func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || d.Name() == "tables.go" {
+				return err
+			}
+			data, err := os.ReadFile(name)
+			b.Write(data)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
 }
