@@ -159,7 +159,7 @@ func from(m map[string]string) func(string) (string, bool) {
 
 func defaultOf(name string) (string, bool) {
 	p := Lookup(ScopeBroker, name)
-	if p == nil || !p.HasDefault() {
+	if p == nil || !p.HasDefault() || p.Visibility == DynamicOnly {
 		return "", false
 	}
 	return p.Default, true

@@ -33,6 +33,8 @@ func TestSynonyms(t *testing.T) {
 	f("dynamic", dyn.BrokerSynonyms("log.retention.ms"), "log.retention.ms=5000/2 log.retention.ms=86400000/3 log.retention.hours=168/5")
 	f("cluster-wide", onlyDefault.BrokerSynonyms("log.retention.ms"), "log.retention.ms=86400000/3 log.retention.hours=168/5")
 
+	f("dynamic only", resolver(t, "", nil, pairs("leader.replication.throttled.rate=9")).BrokerSynonyms("leader.replication.throttled.rate"), "leader.replication.throttled.rate=9/2")
+
 	f("topic default", TopicOf(r, nil).Synonyms("cleanup.policy"), "log.cleanup.policy=delete/5")
 	f("topic own", TopicOf(r, pairs("cleanup.policy=compact,delete")).Synonyms("cleanup.policy"), "cleanup.policy=compact,delete/1 log.cleanup.policy=delete/5")
 	f("topic without broker value", TopicOf(r, nil).Synonyms("retention.ms"), "")

@@ -103,6 +103,12 @@ func (r *Resolver) ValidateChange(configs map[string]string, perBroker bool) err
 			return badRequest(name, name+" must be greater than or equal to "+bound)
 		}
 	}
+	for _, name := range [...]string{"listeners", "listener.security.protocol.map"} {
+		was, _ := r.Value(name)
+		if now, _ := next.Value(name); now != was {
+			return badRequest(name, name+" can't be changed while kaja runs; set it in server.properties and start again")
+		}
+	}
 	if err := validateOverrides(next.Str("max.connections.per.ip.overrides")); err != nil {
 		return err
 	}

@@ -43,6 +43,8 @@ func TestValidateBroker(t *testing.T) {
 	f(true, "no.such.thing=a", 0, "")
 	f(false, "no.such.thing=a", 0, "")
 	f(false, "listeners=PLAINTEXT://:1", 42, "Cannot update these configs at default cluster level, broker id must be specified: [listeners]")
+	f(true, "listeners=PLAINTEXT://:1", 42, "listeners can't be changed while kaja runs; set it in server.properties and start again")
+	f(true, "listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093", 0, "")
 	f(true, "node.id=9", 42, "Cannot update these configs dynamically: [node.id]")
 	f(false, "log.roll.hours=2", 42, "Cannot update these configs dynamically: [log.roll.hours]")
 	f(false, "listener.name.plaintext.ssl.keystore.location=/x", 42, "Cannot update these configs at default cluster level, broker id must be specified: [listener.name.plaintext.ssl.keystore.location]")
