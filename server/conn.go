@@ -29,6 +29,7 @@ type conn struct {
 	in       input
 	out      []byte // answers not written yet, from outDone on
 	outDone  int
+	mark     int           // length of out before the call in flight
 	splice   *spliceWriter // an answer of file ranges on its way
 	blocked  bool          // the peer has to read before more is written
 	call     *call         // reused as long as calls are not parked
@@ -235,6 +236,7 @@ func (c *conn) dispatch(frame []byte) {
 	}
 	k.body = body
 	c.inFlight = true
+	c.mark = len(c.out)
 	c.serve(k)
 	if k.parked() {
 		return
@@ -259,7 +261,8 @@ func (c *conn) recover(k *call) {
 	}
 	c.net.caught(r, k)
 	k.Close("handler panicked")
-	c.fail("handler panicked", nil) // also when it had answered: the answer may be half encoded
+	c.out = c.out[:min(c.mark, len(c.out))] // an answer may be half encoded
+	c.fail("handler panicked", nil)
 }
 
 // caught logs a panic on the request path, unless it is a broken invariant: going on could lose data.
@@ -314,12 +317,15 @@ func (c *conn) nextCall() *call {
 	return c.call
 }
 
-// fail ends the connection at the end of the turn.
+// fail ends the connection at the end of the turn. Answers to earlier requests still leave, as far as the peer takes them.
 func (c *conn) fail(reason string, err error) {
 	if c.dead {
 		return
 	}
 	c.dead = true
+	if c.splice == nil && !c.blocked && c.outDone < len(c.out) {
+		_, _ = c.tr.write(c.out[c.outDone:]) // there is nobody to tell
+	}
 	if e := c.net.log.Debug(); e.Enabled() {
 		e.Uint64("conn", c.id).Str("listener", c.listener).Str("remote", c.remoteHost).Str("reason", reason).Err(err).Msg("closing connection")
 	}

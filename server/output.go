@@ -34,6 +34,8 @@ func (c *conn) flush() {
 	case errors.Is(err, errWouldBlock):
 		c.block()
 	default:
+		c.net.bufs.put(c.out)
+		c.out, c.outDone = nil, 0
 		c.fail("write failed", err)
 	}
 }
