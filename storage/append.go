@@ -245,15 +245,16 @@ func (l *Log) roll(offset int64) error {
 	if err := l.endSegment(old); err != nil {
 		return err
 	}
-	if l.recovery.Load() > old.base {
-		// A checkpoint may say already that all of the segment is durable, so that no recovery looks at it: its indexes must be, too,
-		// before the next segment exists.
+	durable := l.recovery.Load() > old.base
+	if durable {
+		// A checkpoint may say already that all of the segment is durable, so that no recovery looks at it: its indexes (and the snapshot
+		// below) must be, too, before the next segment exists.
 		if err := l.syncIndexes(old); err != nil {
 			return err
 		}
 	}
 	l.producers.setMapEndOffset(offset)
-	if _, err := l.producers.takeSnapshot(); err != nil {
+	if _, err := l.producers.snapshot(durable); err != nil {
 		return err
 	}
 	s, err := l.createSegment(offset)

@@ -165,7 +165,7 @@ func (c *checker) segment(l *logCheck, base int64, last bool) error {
 	r := newBatchReader(f, 0, size, wholeBatches)
 	defer r.close()
 	for r.next() {
-		c.batch(l, name, base, r)
+		c.batch(l, name, base, &r)
 		starts = append(starts, batchStart{r.position, r.batch.BaseOffset(), r.batch.LastOffset(), r.batch.MaxTimestamp()})
 	}
 	var corrupt *CorruptBatchError

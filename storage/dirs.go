@@ -381,9 +381,7 @@ func (m *Manager) keepLonger(a, b *Log) (*Log, error) {
 	}
 	m.env.log.Warn().Str("dir", *a.dir.Load()).Str("stray", *b.dir.Load()).Msg("a partition is in two log directories, the shorter log becomes stray")
 	delete(m.byID, idKey{b.key.ID, b.key.Partition})
-	if err := b.close(false); err != nil {
-		return nil, err
-	}
+	b.close()
 	to := join(b.Dir(), dirNameWithSuffix(b.key.Topic, b.key.Partition, newUUID(), strayDirSuffix))
 	if err := m.env.fs.Rename(*b.dir.Load(), to); err != nil {
 		return nil, fmt.Errorf("put aside one of two logs: %w", err)

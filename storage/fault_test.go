@@ -49,6 +49,11 @@ func life(d *testDisk, m *Manager, g *ledger, round int) {
 	if err != nil {
 		return
 	}
+	for i := range volumeSyncLogs * round { // enough in the second round that the stop syncs the volume
+		if e, err := m.Create(PartitionKey{Topic: "many", ID: TopicID{8}, Partition: int32(i)}, ""); err == nil {
+			_, _ = e.Append(makeBatch(1, 10, d.clk.Wall().UnixMilli()), AppendOptions{LeaderEpoch: 1}) // as below
+		}
+	}
 	other := PartitionKey{Topic: "other", ID: TopicID{9}, Partition: 3}
 	if o, err := m.Create(other, ""); err == nil {
 		_, _ = o.Append(makeBatch(1, 10, d.clk.Wall().UnixMilli()), AppendOptions{LeaderEpoch: 1}) // its fate is not the story's

@@ -84,8 +84,7 @@ type flushPlan struct {
 	upTo   int64
 	epoch  int64
 	files  []*segmentFiles // with a reference each
-	ended  []bool          // whether files[i] is of a complete segment: its indexes are synced too
-	txns   []*txnIndex
+	ended  []int64         // the base of the segment after files[i], -1 for the active one: with a complete segment its indexes are synced too
 	dir    bool
 	born   bool
 	path   string
@@ -141,12 +140,12 @@ func (l *Log) planFlush(upTo int64) (*flushPlan, error) {
 			return p, err
 		}
 		p.files = append(p.files, f)
-		ended := i < len(segs)-1
-		p.ended = append(p.ended, ended)
-		if !ended {
+		if i == len(segs)-1 {
+			p.ended = append(p.ended, -1)
 			p.active = true
 			continue
 		}
+		p.ended = append(p.ended, segs[i+1].base)
 		if err := l.indexes(f); err != nil {
 			return p, err
 		}
@@ -162,10 +161,11 @@ func (l *Log) runFlush(p *flushPlan) error {
 		if err := f.log.Sync(); err != nil {
 			return fmt.Errorf("flush segment %d of %s: %w", f.s.base, l.name(), err)
 		}
-		if !p.ended[i] {
+		if p.ended[i] < 0 {
 			continue
 		}
-		if err := errors.Join(f.idx.Sync(), f.tidx.Sync(), l.flushTxn(f.s)); err != nil {
+		snapshot := join(p.path, segmentName(p.ended[i], snapshotSuffix))
+		if err := errors.Join(f.idx.Sync(), f.tidx.Sync(), l.flushTxn(f.s), syncFileAt(l.env.fs, snapshot)); err != nil {
 			return fmt.Errorf("flush indexes of segment %d of %s: %w", f.s.base, l.name(), err)
 		}
 	}
@@ -225,7 +225,7 @@ func (l *Log) flushTxn(s *segment) error {
 // finishFlush publishes what is durable now.
 func (l *Log) finishFlush(p *flushPlan) {
 	for i, f := range p.files {
-		if p.ended[i] {
+		if p.ended[i] >= 0 {
 			f.s.flushed.Store(true)
 		}
 	}

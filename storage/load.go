@@ -326,12 +326,8 @@ func (l *Log) reloadProducers() error {
 	return nil
 }
 
-// close ends the log: clean writes what a start after a clean stop relies on.
-func (l *Log) close(clean bool) error {
-	var err error
-	if clean && l.usable() == nil {
-		err = l.closeClean()
-	}
+// close ends the log; what is open is closed as soon as no reader holds it.
+func (l *Log) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed.Store(true)
@@ -341,45 +337,65 @@ func (l *Log) close(clean bool) error {
 	for _, s := range l.segments() {
 		l.drop(s)
 	}
-	return err
 }
 
-func (l *Log) closeClean() error {
-	l.mu.Lock()
-	changed := l.changed
-	l.mu.Unlock()
-	if !changed && l.recovery.Load() == l.end.Load() {
+// syncMode says who makes what a clean stop writes durable.
+type syncMode uint8
+
+const (
+	syncEach   syncMode = iota // each file is synced
+	syncVolume                 // the caller syncs the whole volume afterwards
+)
+
+// finish writes what a start after a clean stop relies on.
+func (l *Log) finish(mode syncMode) error {
+	if !l.needsFinish() {
 		return nil
 	}
-	if err := l.Flush(); err != nil {
-		return err
+	if mode == syncEach {
+		if err := l.Flush(); err != nil {
+			return err
+		}
 	}
 	l.mu.Lock()
 	defer l.unlock()
-	return l.failDir(l.settle())
+	return l.failDir(l.settle(mode))
 }
 
-// settle writes everything derived from the log that memory holds; mu is held, the log is flushed.
-func (l *Log) settle() error {
+// needsFinish tells whether the log has changed since the start.
+func (l *Log) needsFinish() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.usable() == nil && (l.changed || l.recovery.Load() != l.end.Load())
+}
+
+// settle writes everything derived from the log that memory holds; mu is held.
+func (l *Log) settle(mode syncMode) error {
+	sync := mode == syncEach
 	if l.act != nil {
 		s := l.active()
 		if err := l.endSegment(s); err != nil {
 			return err
 		}
-		if err := l.syncIndexes(s); err != nil {
-			return err
+		if sync {
+			if err := l.syncIndexes(s); err != nil {
+				return err
+			}
 		}
 	}
 	if l.producers != nil {
 		l.producers.setMapEndOffset(l.end.Load())
-		if _, err := l.producers.takeSnapshot(); err != nil {
+		if _, err := l.producers.snapshot(sync); err != nil {
 			return err
 		}
 	}
 	if l.epochs != nil {
-		if err := l.epochs.write(true); err != nil {
+		if err := l.epochs.write(sync); err != nil {
 			return err
 		}
 	}
-	return l.env.fs.SyncDir(*l.dir.Load())
+	if sync {
+		return l.env.fs.SyncDir(*l.dir.Load())
+	}
+	return nil
 }

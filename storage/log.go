@@ -369,7 +369,7 @@ func (l *Log) scanSegment(s *segment, offset int64, mode scanMode, f func(*segme
 		if r.batch.LastOffset() < offset {
 			continue
 		}
-		if err := f(s, r); err != nil {
+		if err := f(s, &r); err != nil {
 			return err
 		}
 	}

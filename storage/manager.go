@@ -359,9 +359,7 @@ func (m *Manager) putAside(l *Log, suffix string) error {
 	m.take(l)
 	d := l.where.Load()
 	delay := l.cfg.Load().FileDeleteDelayMs
-	if err := l.close(false); err != nil {
-		return err
-	}
+	l.close()
 	if d.offline.Load() {
 		return nil // found at the next start, when the metadata says that it is not known
 	}
@@ -440,7 +438,11 @@ func (m *Manager) Close() error {
 	return errors.Join(errs, m.unlockDirs())
 }
 
-// closeLogs closes all logs, several at a time: their fsyncs wait for the disk together.
+// volumeSyncLogs is from how many changed logs on one sync of the whole volume is taken instead of several for each log. Other programs' dirty
+// pages are synced with it, which for few logs would be a bad bargain.
+const volumeSyncLogs = 16
+
+// closeLogs closes all logs, several at a time: their syncs wait for the disk together.
 func (m *Manager) closeLogs() error {
 	logs := m.Logs()
 	m.mu.RLock()
@@ -448,15 +450,62 @@ func (m *Manager) closeLogs() error {
 		logs = append(logs, mv.log)
 	}
 	m.mu.RUnlock()
+	var changed []*Log
+	for _, l := range logs {
+		if l.needsFinish() {
+			changed = append(changed, l)
+		}
+	}
+	mode := syncEach
+	volume, ok := m.env.fs.(vfs.VolumeSyncer)
+	if ok && len(changed) >= volumeSyncLogs {
+		mode = syncVolume
+	}
+	errs := m.forEach(changed, func(l *Log) error { return l.finish(mode) })
+	if mode == syncVolume {
+		errs = errors.Join(errs, m.syncVolumes(volume, changed))
+	}
+	for _, l := range logs {
+		l.close()
+	}
+	return errs
+}
+
+// syncVolumes makes all that finish wrote durable, and says so in the logs' recovery points.
+func (m *Manager) syncVolumes(volume vfs.VolumeSyncer, changed []*Log) error {
+	var errs error
+	for _, d := range m.dirs {
+		if d.offline.Load() {
+			continue
+		}
+		if err := volume.SyncVolume(d.path); err != nil {
+			d.fail(fmt.Errorf("sync log directory: %w", err))
+			m.env.failed.Store(true)
+			errs = errors.Join(errs, err)
+		}
+	}
+	for _, l := range changed {
+		if !l.where.Load().offline.Load() {
+			l.recovery.Store(l.end.Load())
+		}
+	}
+	return errs
+}
+
+// closeWorkers is how many logs of a directory are finished at a time, for each recovery thread.
+const closeWorkers = 4
+
+// forEach runs f for all logs on a few goroutines, and joins them.
+func (m *Manager) forEach(logs []*Log, f func(*Log) error) error {
 	work := make(chan *Log)
-	errs := make([]error, max(m.opts.RecoveryThreads, 1)*max(len(m.dirs), 1)*4)
+	errs := make([]error, max(m.opts.RecoveryThreads, 1)*max(len(m.dirs), 1)*closeWorkers)
 	var wg sync.WaitGroup
 	for i := range errs {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
 			for l := range work {
-				errs[i] = errors.Join(errs[i], l.close(true))
+				errs[i] = errors.Join(errs[i], f(l))
 			}
 		}()
 	}

@@ -106,9 +106,7 @@ func (m *Manager) cancelMove(tp topicPartition) {
 // discard closes a log and queues its directory for removal.
 func (m *Manager) discard(l *Log) error {
 	d := l.where.Load()
-	if err := l.close(false); err != nil {
-		return err
-	}
+	l.close()
 	if d.offline.Load() {
 		return nil
 	}

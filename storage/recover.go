@@ -43,7 +43,7 @@ func (l *Log) recover(st loadState) error {
 			return err
 		}
 		l.end.Store(r.end)
-		if !whole && i+1 < len(segs) {
+		if i+1 < len(segs) && (!whole || r.hole(segs[i+1], st.recoveryPoint)) {
 			l.env.log.Warn().Str("dir", dir).Int64("offset", r.end).Int("segments", len(segs)-i-1).
 				Msg("removing segments after a cut")
 			if err := l.dropSegments(segs[i+1:], i+1); err != nil {
@@ -96,6 +96,12 @@ func (l *Log) producersAt(offset int64) (*producers, error) {
 	}
 	p.setMapEndOffset(offset)
 	return p, nil
+}
+
+// hole says whether a power cut took the end of a segment, which left whole batches, but not the segment after it: the log ends before the hole.
+// A compacted log may have gaps, and so may what was synced.
+func (r *recovery) hole(next *segment, recoveryPoint int64) bool {
+	return next.base > r.end && next.base > recoveryPoint && !r.l.cfg.Load().CleanupCompact
 }
 
 // recovery is one pass over the segments from the recovery point on.

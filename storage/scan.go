@@ -72,12 +72,13 @@ type batchReader struct {
 	err      error
 }
 
-func newBatchReader(f vfs.File, from, end int64, mode scanMode) *batchReader {
+// newBatchReader gives a value, so that it lives on its caller's stack.
+func newBatchReader(f vfs.File, from, end int64, mode scanMode) batchReader {
 	n := scanBuffer
 	if mode == wholeBatches {
 		n = fullScanBuffer
 	}
-	return &batchReader{f: f, end: end, mode: mode, buf: getBuffer(n), next_: from, position: from}
+	return batchReader{f: f, end: end, mode: mode, buf: getBuffer(n), next_: from, position: from}
 }
 
 func (r *batchReader) close() {

@@ -60,7 +60,8 @@ func OpenStandalone(o StandaloneOptions) (*Log, error) {
 
 // Close flushes and closes a standalone log.
 func (l *Log) Close() error {
-	err := l.close(true)
+	err := l.finish(syncEach)
+	l.close()
 	l.env.wg.Wait()
 	return err
 }

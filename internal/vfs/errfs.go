@@ -189,6 +189,17 @@ func (e *Err) SyncDir(name string) error {
 	return e.inner.SyncDir(name)
 }
 
+// SyncVolume implements VolumeSyncer, if the inner disk does.
+func (e *Err) SyncVolume(name string) error {
+	if err := e.op("syncvolume", name, true); err != nil {
+		return err
+	}
+	if v, ok := e.inner.(VolumeSyncer); ok {
+		return v.SyncVolume(name)
+	}
+	return errors.ErrUnsupported
+}
+
 // Lock implements FS.
 func (e *Err) Lock(name string) (io.Closer, error) {
 	if err := e.op("lock", name, true); err != nil {

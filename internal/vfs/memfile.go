@@ -256,3 +256,22 @@ func (n *memNode) survivingData(rng *rand.Rand) []byte {
 	}
 	return out
 }
+
+// SyncVolume implements VolumeSyncer.
+func (m *Mem) SyncVolume(string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.root.syncAll()
+	return nil
+}
+
+func (n *memNode) syncAll() {
+	if !n.dir {
+		n.undo, n.syncedSize = nil, int64(len(n.data))
+		return
+	}
+	n.durable = maps.Clone(n.children)
+	for _, c := range n.children {
+		c.syncAll()
+	}
+}

@@ -101,3 +101,15 @@ func (osFS) Space(name string) (total, usable int64, err error) {
 	}
 	return int64(st.Blocks) * int64(st.Bsize), int64(st.Bavail) * int64(st.Bsize), nil
 }
+
+// SyncVolume implements VolumeSyncer by syncfs(2).
+func (osFS) SyncVolume(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	if err := unix.Syncfs(int(f.Fd())); err != nil {
+		return errors.Join(&fs.PathError{Op: "syncfs", Path: name, Err: err}, f.Close())
+	}
+	return f.Close()
+}

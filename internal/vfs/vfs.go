@@ -62,3 +62,8 @@ type File interface {
 	// Fd is the raw descriptor for sendfile, if there is one.
 	Fd() (fd uintptr, ok bool)
 }
+
+// VolumeSyncer is an FS that can make everything written to a volume durable at once: many files for the price of one sync.
+type VolumeSyncer interface {
+	SyncVolume(name string) error
+}
