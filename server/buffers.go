@@ -14,7 +14,8 @@ const (
 
 // buffers is a pool of byte slices. Any goroutine may call.
 type buffers struct {
-	pools [maxPooledBits + 1]sync.Pool
+	pools   [maxPooledBits + 1]sync.Pool
+	headers sync.Pool // empty *[]byte, so that put allocates none
 }
 
 // get returns an empty slice with room for at least n bytes.
@@ -24,7 +25,10 @@ func (p *buffers) get(n int) []byte {
 		return make([]byte, 0, n)
 	}
 	if x, ok := p.pools[b].Get().(*[]byte); ok {
-		return (*x)[:0]
+		buf := (*x)[:0]
+		*x = nil
+		p.headers.Put(x)
+		return buf
 	}
 	return make([]byte, 0, 1<<b)
 }
@@ -35,8 +39,12 @@ func (p *buffers) put(b []byte) {
 	if c < 1<<minPooledBits || c > 1<<maxPooledBits {
 		return
 	}
-	b = b[:0]
-	p.pools[bits.Len(uint(c))-1].Put(&b) // the largest class that the capacity fills
+	x, ok := p.headers.Get().(*[]byte)
+	if !ok {
+		x = new([]byte)
+	}
+	*x = b[:0]
+	p.pools[bits.Len(uint(c))-1].Put(x) // the largest class that the capacity fills
 }
 
 // grow returns b with room for at least n more bytes, in a pooled buffer if it had to move.
