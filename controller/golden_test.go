@@ -345,4 +345,3 @@ func show(v reflect.Value, field string) string {
 	}
 	return fmt.Sprint(v.Interface())
 }
-

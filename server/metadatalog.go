@@ -66,7 +66,7 @@ type metadataLog struct {
 // openMetadataLog opens the log, making it when there is none, and repairs what a crash has left.
 func openMetadataLog(o metadataLogOptions) (*metadataLog, error) {
 	l := &metadataLog{o: o, dir: path.Join(o.Dir, metadataDirName)}
-	if err := o.FS.MkdirAll(l.dir); err != nil {
+	if err := errors.Join(o.FS.MkdirAll(l.dir), o.FS.SyncDir(o.Dir)); err != nil {
 		return nil, fmt.Errorf("make metadata log directory: %w", err)
 	}
 	log, err := storage.OpenStandalone(storage.StandaloneOptions{FS: o.FS, Clock: o.Clock, Log: o.Log, Dir: l.dir,
