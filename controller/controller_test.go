@@ -263,26 +263,38 @@ func TestSnapshotAndPrune(t *testing.T) {
 // A snapshot by time needs something new to be in it; an idle controller asks for no timer.
 func TestSnapshotByTime(t *testing.T) {
 	log := NewMemLog()
-	clk := clock.NewManual(time.UnixMilli(1_700_000_000_000))
-	c := startTest(t, log, func(o *Options) { o.Clock = clk; o.SnapshotInterval = time.Hour })
-	formatted := len(log.Snapshots())
-	if code := create(c, newTopic("a", 1)); code != 0 {
-		t.Fatalf("create: %v", kerr.ErrorForCode(code))
+	o := testOptions(t, log, clock.NewManual(time.UnixMilli(1_700_000_000_000))).withDefaults()
+	o.SnapshotInterval = time.Hour
+	r := &replica{o: o, publish: func(*metadata.Image, *metadata.Delta) {}}
+	if err := r.start(); err != nil {
+		t.Fatal(err)
 	}
-	for len(log.Snapshots()) == formatted { // the manual clock may move before the timer is set
-		clk.Advance(time.Hour)
-		if code := create(c, newTopic("a", 1)); code != kerr.TopicAlreadyExists.Code {
-			t.Fatalf("create again: %v", kerr.ErrorForCode(code))
+	topic := []command{{decide: func(m *machine) effects {
+		records, _ := m.createTopics(createRequest(newTopic("a", 1)))
+		return effects{records: records}
+	}}}
+	begin := time.UnixMilli(0)
+	f := func(after time.Duration, queue []command, next time.Duration, snapshots int) {
+		t.Helper()
+		at, err := r.step(begin.Add(after), queue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next == 0 && !at.IsZero() || next != 0 && !at.Equal(begin.Add(next)) {
+			t.Errorf("after %v the next step is asked for at %v, want %v", after, at.Sub(begin), next)
+		}
+		if got := len(log.Snapshots()); got != snapshots {
+			t.Errorf("after %v there are %d snapshots, want %d", after, got, snapshots)
 		}
 	}
-	n := len(log.Snapshots())
-	clk.Advance(100 * time.Hour)
-	if code := create(c, newTopic("a", 1)); code != kerr.TopicAlreadyExists.Code {
-		t.Fatalf("create again: %v", kerr.ErrorForCode(code))
-	}
-	if got := len(log.Snapshots()); got != n {
-		t.Errorf("%d snapshots after idle days, want %d", got, n)
-	}
+	f(0, topic, time.Hour, 1) // the one of the new directory
+	f(59*time.Minute, nil, time.Hour, 1)
+	f(time.Hour, nil, 0, 2)
+	f(100*time.Hour, nil, 0, 2)
+	f(101*time.Hour, []command{{decide: func(m *machine) effects {
+		_, records := m.allocateProducerIDs()
+		return effects{records: records}
+	}}}, 102*time.Hour, 2)
 }
 
 // A transaction that its leader did not end is aborted, as Kafka's new leader does.

@@ -26,8 +26,7 @@ type machine struct {
 
 	random func() uint64
 
-	resolver       *config.Resolver // of the image resolverOf
-	resolverOf     *metadata.Image
+	resolver       *config.Resolver  // of the broker settings in img; nil: to be made
 	collisionNames map[string]string // topics with . or _ in their names, by the name with . read as _; nil: to be made
 }
 
@@ -57,6 +56,11 @@ func (m *machine) apply(records []versioned) *metadata.Delta {
 		invariant.Failf("own records do not apply at offset %d: %v", m.next-1, err)
 	}
 	m.img = img
+	for res := range delta.Configs {
+		if res.Type == metadata.ResourceBroker {
+			m.resolver = nil
+		}
+	}
 	return delta
 }
 
@@ -67,8 +71,7 @@ func (m *machine) at(msg record.Message) versioned {
 
 // brokerConfig is this node's effective configuration.
 func (m *machine) brokerConfig() *config.Resolver {
-	if m.resolverOf != m.img {
-		m.resolverOf = m.img
+	if m.resolver == nil {
 		m.resolver = config.Broker(m.static, m.img.Config(metadata.ResourceBroker, ""), m.img.Config(metadata.ResourceBroker, strconv.Itoa(int(m.nodeID))))
 	}
 	return m.resolver

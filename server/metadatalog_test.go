@@ -52,15 +52,20 @@ func quorum(t *testing.T, fsys vfs.FS) (*controller.Controller, error) {
 	return c, nil
 }
 
-// createTopic waits for the answer.
-func createTopic(c *controller.Controller, name string) *kerr.Error {
+// createTopic waits for the answer; acked, if there is one, is called on the controller's goroutine when the topic is there.
+func createTopic(c *controller.Controller, name string, acked func(name string)) *kerr.Error {
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.Version = 7
 	topic := kmsg.NewCreateTopicsRequestTopic()
 	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, 2, 1
 	req.Topics = append(req.Topics, topic)
 	done := make(chan int16, 1)
-	c.CreateTopics(req, func(r *kmsg.CreateTopicsResponse) { done <- r.Topics[0].ErrorCode })
+	c.CreateTopics(req, func(r *kmsg.CreateTopicsResponse) {
+		if acked != nil && r.Topics[0].ErrorCode == 0 {
+			acked(name)
+		}
+		done <- r.Topics[0].ErrorCode
+	})
 	err, _ := kerr.ErrorForCode(<-done).(*kerr.Error)
 	return err
 }
@@ -69,10 +74,9 @@ func createTopic(c *controller.Controller, name string) *kerr.Error {
 func workload(c *controller.Controller, acked func(name string)) {
 	for i := range 16 {
 		name := fmt.Sprintf("topic-%02d", i)
-		if createTopic(c, name) != nil {
+		if createTopic(c, name, acked) != nil {
 			return
 		}
-		acked(name)
 	}
 }
 
@@ -94,7 +98,7 @@ func check(t *testing.T, what string, disk vfs.FS, acked []string) {
 			t.Errorf("%s: half a topic came back: %+v", what, topic)
 		}
 	}
-	if err := createTopic(c, "afterwards"); err != nil {
+	if err := createTopic(c, "afterwards", nil); err != nil {
 		t.Errorf("%s: no topic can be created afterwards: %v", what, err)
 	}
 	if err := c.Close(); err != nil {
