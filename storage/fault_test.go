@@ -179,10 +179,17 @@ func TestFailEachOperation(t *testing.T) {
 // TestCrashAtEachOperation cuts the power before every file operation of the story: what a flush or a clean stop acknowledged must be there,
 // whether nothing else or any part of it reached the disk.
 func TestCrashAtEachOperation(t *testing.T) {
+	for seed := range uint64(3) {
+		crashStory(t, seed)
+	}
+}
+
+func crashStory(t *testing.T, seed uint64) {
+	t.Helper()
 	mem := vfs.NewMem()
 	d := newTestDisk(t)
 	g := &ledger{batches: map[int64][][]byte{}}
-	rng := rand.New(rand.NewPCG(1, 2))
+	rng := rand.New(rand.NewPCG(seed, 2))
 	crashes := 0
 	hook := func(i int64, op, name string) {
 		g.mu.Lock()
@@ -192,7 +199,7 @@ func TestCrashAtEachOperation(t *testing.T) {
 			c := *d
 			c.fs = disk
 			copied := &ledger{batches: g.batches, start: g.start}
-			copied.verify(t, &c, g.synced, fmt.Sprintf("power cut before operation %d, %s %s (%d)", i, op, name, k))
+			copied.verify(t, &c, g.synced, fmt.Sprintf("seed %d: power cut before operation %d, %s %s (%d)", seed, i, op, name, k))
 		}
 	}
 	d.fs = vfs.NewErrOptions(mem, -1, vfs.ErrOptions{Hook: hook, Mode: vfs.ModeWrites})

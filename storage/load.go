@@ -56,7 +56,10 @@ func (l *Log) load(st loadState) error {
 	l.born = st.clean
 	l.dirSynced = st.clean
 	if st.clean {
-		err = l.loadClean(st, found)
+		if err = l.loadClean(st, found); err != nil && isCorrupt(err) {
+			l.env.log.Warn().Err(err).Str("dir", *l.dir.Load()).Msg("the log is damaged though the last stop was a clean one, checking all of it")
+			err = l.recover(loadState{logStart: st.logStart})
+		}
 	} else {
 		err = l.recover(st)
 	}

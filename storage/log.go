@@ -2,16 +2,19 @@ package storage
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/kaja-mq/kaja/internal/cache"
 	"github.com/kaja-mq/kaja/internal/clock"
 	"github.com/kaja-mq/kaja/internal/vfs"
+	"github.com/kaja-mq/kaja/protocol/batch"
 )
 
 // env is what all logs of a Manager share.
@@ -181,9 +184,18 @@ func (l *Log) failDir(err error) error {
 	if err == nil || errors.Is(err, ErrLogClosed) {
 		return err
 	}
+	if isCorrupt(err) { // bad bytes in one log say nothing about the disk
+		return fmt.Errorf("%w: %w", kerr.CorruptMessage, err)
+	}
 	l.where.Load().fail(err)
 	l.env.failed.Store(true)
 	return errors.Join(ErrLogDirOffline, err)
+}
+
+// isCorrupt tells bytes that are no valid batch from a disk that fails.
+func isCorrupt(err error) bool {
+	var b *CorruptBatchError
+	return errors.As(err, &b) || errors.Is(err, batch.ErrInvalidRecord) || errors.Is(err, batch.ErrDecompress)
 }
 
 // Key tells which partition it is.

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/twmb/franz-go/pkg/kerr"
-
 	"github.com/kaja-mq/kaja/protocol/batch"
 )
 
@@ -137,8 +135,7 @@ func (r *recovery) segment(s *segment) (whole bool, err error) {
 			break
 		}
 		if err := r.note(s, b.batch); err != nil {
-			var code *kerr.Error
-			if !errors.As(err, &code) {
+			if !isCorrupt(err) {
 				return false, err
 			}
 			reason = err // a marker that cannot be decoded: Kafka cuts there too
