@@ -2,6 +2,7 @@ package replica
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -162,18 +163,24 @@ func (m *Manager) dirOf(id [16]byte) (path string, ok bool) {
 	return "", false
 }
 
-// publishLocked puts p into the table.
+// publishLocked puts p into the table. A partition behind the last shares the slice's memory with the topic published before, whose
+// readers do not see it; so a topic of many partitions is not copied for each.
 func (m *Manager) publishLocked(p *Partition) {
 	at := m.shard(p.id)
 	next := maps.Clone(*at.Load())
 	t := &topic{name: p.topic}
 	if old := next[p.id]; old != nil {
-		t.partitions = append(t.partitions, old.partitions...)
+		t.partitions = old.partitions
 	}
-	for int(p.partition) >= len(t.partitions) {
-		t.partitions = append(t.partitions, nil)
+	if i := int(p.partition); i < len(t.partitions) {
+		t.partitions = slices.Clone(t.partitions)
+		t.partitions[i] = p
+	} else {
+		for i > len(t.partitions) {
+			t.partitions = append(t.partitions, nil)
+		}
+		t.partitions = append(t.partitions, p)
 	}
-	t.partitions[p.partition] = p
 	next[p.id] = t
 	at.Store(&next)
 }
@@ -206,7 +213,7 @@ func (m *Manager) RemovePartition(id TopicID, partition int32) {
 	if p != nil {
 		at := m.shard(id)
 		next := maps.Clone(*at.Load())
-		t := &topic{name: p.topic, partitions: append([]*Partition(nil), next[id].partitions...)}
+		t := &topic{name: p.topic, partitions: slices.Clone(next[id].partitions)}
 		t.partitions[partition] = nil
 		next[id] = t
 		at.Store(&next)

@@ -196,7 +196,7 @@ func (p *Partition) assign(a Assignment, log Log) error {
 		}
 	}
 	p.st.Store(st)
-	if old.role == RoleLeader && (st.role != RoleLeader || st.leaderEpoch != old.leaderEpoch) {
+	if old.role == RoleLeader && st.role != RoleLeader {
 		p.failLocked(&w, kerr.NotLeaderForPartition)
 	}
 	if st.role == RoleLeader && p.raiseLocked(st) {
@@ -215,7 +215,10 @@ func (p *Partition) leadLocked(old, st *state) error {
 			return err
 		}
 		st.leaderEpochStart = st.log.LogEndOffset()
-		p.followers, p.flushes = nil, nil
+		p.followers = nil
+		if old.role != RoleLeader {
+			p.flushes = nil
+		}
 	}
 	known := p.followers
 	p.followers = nil

@@ -23,6 +23,8 @@ type node struct {
 	*Manager
 	clk   *clock.Manual
 	disk  *vfs.Mem
+	err   *vfs.Err // what storage sees of disk
+	dirs  []string
 	store *storage.Manager
 	cfg   storage.LogConfig
 }
@@ -31,7 +33,7 @@ type node struct {
 const selfID = 1
 
 func newNode(t testing.TB, change ...func(*storage.LogConfig)) *node {
-	n := &node{TB: t, clk: clock.NewManual(time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC)), disk: vfs.NewMem()}
+	n := &node{TB: t, clk: clock.NewManual(time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC)), disk: vfs.NewMem(), dirs: []string{"/data"}}
 	n.cfg = storage.LogConfig{
 		CleanupDelete: true, CompressionType: "producer", FileDeleteDelayMs: 60_000, FlushMessages: math.MaxInt64, FlushMs: math.MaxInt64,
 		IndexIntervalBytes: 4096, MaxMessageBytes: 1 << 20, MaxDecompressedMessageBytes: 64 << 20, MinInsyncReplicas: 1,
@@ -48,7 +50,8 @@ func newNode(t testing.TB, change ...func(*storage.LogConfig)) *node {
 
 func (n *node) open() {
 	n.Helper()
-	store, err := storage.Open(storage.Options{FS: n.disk, Clock: n.clk, Log: zerolog.Nop(), Dirs: []string{"/data"}, NodeID: selfID, RecoveryThreads: 1,
+	n.err = vfs.NewErr(n.disk, -1)
+	store, err := storage.Open(storage.Options{FS: n.err, Clock: n.clk, Log: zerolog.Nop(), Dirs: n.dirs, NodeID: selfID, RecoveryThreads: 1,
 		Defaults:     func() storage.LogConfig { return n.cfg },
 		OnDirFailure: func(dir string, err error) { n.DirFailed(dir) }})
 	if err != nil {
@@ -387,4 +390,63 @@ func TestLostDirectoryIsNotMadeAnew(t *testing.T) {
 	}
 	n.Assign(Assignment{Topic: "t3", ID: id(3), Replicas: []int32{1}, ISR: []int32{1}, Leader: 1, Dir: n.store.DirIDs()["/data"]})
 	eq(t, "in a directory of ours", offsets(n.Partition(id(3), 0)), "0 0 0 0")
+}
+
+// A failing write takes its directory offline from within the append: the append gets KAFKA_STORAGE_ERROR, so does everything after it in that
+// directory, and the other directory goes on.
+func TestFailingWriteTakesTheDirectoryOffline(t *testing.T) {
+	n := newNode(t)
+	n.shut()
+	n.dirs = []string{"/data", "/more"}
+	n.open()
+	ids := n.store.DirIDs()
+	in := func(i byte, dir string) *Partition {
+		n.Assign(Assignment{Topic: fmt.Sprintf("t%d", i), ID: id(i), Replicas: []int32{1}, ISR: []int32{1}, Leader: 1, Dir: ids[dir]})
+		return n.Partition(id(i), 0)
+	}
+	bad, beside, good := in(1, "/data"), in(2, "/data"), in(3, "/more")
+	for _, p := range []*Partition{bad, beside, good} {
+		n.put(p, 1)
+	}
+	fired := 0
+	n.NewWaiter(1, []Watch{{Partition: beside, Offset: 1, MaxBytes: 100}}, func() { fired++ }).Park(n.clk.Mono().Add(time.Hour))
+	n.err.FailNext(0)
+	_, err := bad.Append(records(t, 1), AppendOptions{Acks: 1, LeaderEpoch: -1, Verified: true})
+	wantErr(t, "the append that failed", err, kerr.KafkaStorageError)
+	n.clk.Advance(0)
+	eq(t, "role", bad.Role(), RoleOffline)
+	eq(t, "fetches beside it are answered", fired, 1)
+	for _, p := range []*Partition{bad, beside} {
+		_, err = p.Append(records(t, 1), AppendOptions{Acks: 1, LeaderEpoch: -1, Verified: true})
+		wantErr(t, "append", err, kerr.KafkaStorageError)
+		_, err = p.Read(read(0))
+		wantErr(t, "read", err, kerr.KafkaStorageError)
+		_, err = p.Offset(OffsetQuery{Timestamp: LatestTimestamp, LeaderEpoch: -1})
+		wantErr(t, "offset", err, kerr.KafkaStorageError)
+	}
+	eq(t, "the other directory", n.put(good, 1).BaseOffset, 1)
+	in(1, "/data") // the next image names it again
+	eq(t, "role after the next image", n.Partition(id(1), 0).Role(), RoleOffline)
+	eq(t, "a new partition of no directory", in(4, "").Role(), RoleLeader)
+	for _, d := range n.DescribeDirs(func(string, int32) bool { return true }) {
+		eq(t, d.Path+" online", d.Online, d.Path == "/more")
+	}
+}
+
+// A new epoch of the same leader keeps the produces that wait: they are answered once the followers have fetched under it.
+func TestProducesOutliveANewEpochOfTheirLeader(t *testing.T) {
+	n := newNode(t)
+	p := n.lead(1, 0, 1, 2)
+	r, err := p.Append(records(t, 2), AppendOptions{Acks: -1, LeaderEpoch: -1, Verified: true})
+	wantErr(t, "append", err, nil)
+	var got []error
+	p.Await(&AckWaiter{Acks: -1, NextOffset: r.NextOffset, Done: func(err error) { got = append(got, err) }})
+	n.lead(1, 1, 1, 2)
+	eq(t, "after the new epoch", len(got), 0)
+	o := read(2)
+	o.Replica, o.LeaderEpoch = 2, 1
+	_, err = p.Read(o)
+	wantErr(t, "follower's fetch", err, nil)
+	eq(t, "acks", fmt.Sprint(got), "[<nil>]")
+	eq(t, "offsets", offsets(p), "0 2 2 2")
 }
