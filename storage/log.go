@@ -28,6 +28,8 @@ type env struct {
 	// report tells the owner of failed directories; called without locks after failed was set.
 	failed atomic.Bool
 	report func()
+	// held counts who must not be interrupted by report, as they hold a lock of a log around calls of another's methods.
+	held atomic.Int32
 	// wake asks for the file deletion step.
 	wake func()
 }
@@ -163,7 +165,7 @@ func (l *Log) unlock() {
 }
 
 func (l *Log) tellFailure() {
-	if l.env.failed.Load() && l.env.report != nil {
+	if l.env.failed.Load() && l.env.report != nil && l.env.held.Load() == 0 {
 		l.env.report()
 	}
 }

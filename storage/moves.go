@@ -3,6 +3,7 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -185,19 +186,28 @@ func (m *Manager) copyChunk(src *Log, mv *move) (left int64, err error) {
 			}
 		}
 	}
-	at := f.LogEndOffset()
-	if at < start { // retention went past the copy
+	if f.LogEndOffset() < start { // retention went past the copy
 		return moveFinal + 1, f.TruncateFullyAndStartAt(start)
 	}
+	for copied := 0; copied < moveChunk; {
+		n, err := copyRange(src, f)
+		if err != nil || n == 0 {
+			return 0, err
+		}
+		copied += n
+	}
+	return src.BytesBetween(f.LogEndOffset(), src.LogEndOffset()), nil
+}
+
+// copyRange copies what one read gives, and tells how many bytes; 0 when nothing is missing.
+func copyRange(src, f *Log) (int, error) {
+	at := f.LogEndOffset()
 	if at >= src.LogEndOffset() {
 		return 0, nil
 	}
 	res, err := src.Read(ReadOptions{Offset: at, MaxBytes: moveChunk, UpTo: src.LogEndOffset(), MinOne: true})
-	if err != nil {
+	if err != nil || res.Range == nil {
 		return 0, err
-	}
-	if res.Range == nil {
-		return 0, nil
 	}
 	data := make([]byte, res.Range.Len())
 	_, err = res.Range.ReadAt(data, 0)
@@ -205,19 +215,24 @@ func (m *Manager) copyChunk(src *Log, mv *move) (left int64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("read %s at offset %d: %w", src.name(), at, err)
 	}
-	if _, err := f.Append(data, AppendOptions{Origin: OriginReplication, LeaderEpoch: 1<<31 - 1, Verified: true}); err != nil {
+	if _, err := f.Append(data, AppendOptions{Origin: OriginReplication, LeaderEpoch: math.MaxInt32, Verified: true}); err != nil {
 		return 0, err
 	}
 	if f.LogEndOffset() == at {
 		return 0, fmt.Errorf("copy of %s makes no progress at offset %d", src.name(), at)
 	}
-	return src.BytesBetween(f.LogEndOffset(), src.LogEndOffset()), nil
+	return len(data), nil
 }
 
 // swap copies the rest while appends wait, gives the copy the log's place and name, and the old directory the suffix -delete. Callers of the log keep
 // their pointer: its inside changes.
 func (m *Manager) swap(src *Log, mv *move, tp topicPartition) error {
 	f := mv.log
+	m.env.held.Add(1)
+	defer func() {
+		m.env.held.Add(-1)
+		src.tellFailure()
+	}()
 	src.syncMu.Lock()
 	defer src.syncMu.Unlock()
 	src.mu.Lock()
@@ -225,9 +240,12 @@ func (m *Manager) swap(src *Log, mv *move, tp topicPartition) error {
 		src.unlock()
 		return nil
 	}
-	if err := m.copyRest(src, f); err != nil {
-		src.unlock()
-		return err
+	for n := 1; n > 0; {
+		var err error
+		if n, err = copyRange(src, f); err != nil {
+			src.unlock()
+			return err
+		}
 	}
 	if err := f.Flush(); err != nil {
 		src.unlock()
@@ -274,33 +292,6 @@ func (m *Manager) renameForSwap(src, f *Log, oldDir, gone, final string) error {
 	}
 	if err := fs.SyncDir(src.where.Load().path); err != nil {
 		return src.failDir(fmt.Errorf("move %s: %w", src.name(), err))
-	}
-	return nil
-}
-
-// copyRest is the last part of the copy; src.mu is held.
-func (m *Manager) copyRest(src, f *Log) error {
-	for f.LogEndOffset() < src.LogEndOffset() {
-		at := f.LogEndOffset()
-		res, err := src.Read(ReadOptions{Offset: at, MaxBytes: moveChunk, UpTo: src.LogEndOffset(), MinOne: true})
-		if err != nil {
-			return err
-		}
-		if res.Range == nil {
-			return nil
-		}
-		data := make([]byte, res.Range.Len())
-		_, err = res.Range.ReadAt(data, 0)
-		res.Range.Release()
-		if err != nil {
-			return err
-		}
-		if _, err := f.Append(data, AppendOptions{Origin: OriginReplication, LeaderEpoch: 1<<31 - 1, Verified: true}); err != nil {
-			return err
-		}
-		if f.LogEndOffset() == at {
-			return fmt.Errorf("copy of %s makes no progress at offset %d", src.name(), at)
-		}
 	}
 	return nil
 }

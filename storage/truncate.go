@@ -48,29 +48,31 @@ func (l *Log) truncateTo(offset int64) error {
 		return err
 	}
 	s := segs[keep-1]
-	if err := l.cutSegment(s, offset); err != nil {
-		return err
-	}
-	return l.afterTruncation(offset)
-}
-
-// cutSegment shortens the log's last segment so that it ends before the batch that holds offset, and makes it the active one.
-func (l *Log) cutSegment(s *segment, offset int64) error {
-	f, err := l.open(s)
+	end, err := l.cutSegment(s, offset)
 	if err != nil {
 		return err
+	}
+	return l.afterTruncation(end)
+}
+
+// cutSegment shortens the log's last segment so that it ends before the batch that holds offset, makes it the active one, and gives the log's new
+// end: lower than offset when that lay within a batch, as batches are not cut.
+func (l *Log) cutSegment(s *segment, offset int64) (end int64, err error) {
+	f, err := l.open(s)
+	if err != nil {
+		return 0, err
 	}
 	defer f.Done()
 	p, found, err := l.locate(f, offset, s.size.Load())
 	if err != nil {
-		return err
+		return 0, err
 	}
 	size := s.size.Load()
 	if found {
-		size = p.position
+		size, offset = p.position, min(offset, p.base)
 	}
 	if err := f.log.Truncate(size); err != nil {
-		return fmt.Errorf("truncate segment %d of %s: %w", s.base, l.name(), err)
+		return 0, fmt.Errorf("truncate segment %d of %s: %w", s.base, l.name(), err)
 	}
 	s.size.Store(size)
 	s.flushed.Store(false)
@@ -86,7 +88,7 @@ func (l *Log) cutSegment(s *segment, offset int64) error {
 	// The indexes are made anew rather than cut: entries of the cut tail may be anywhere in a time index. Whoever reads now keeps the old ones.
 	l.drop(s)
 	_, _, err = l.rebuildIndexes(s, f.log)
-	return err
+	return offset, err
 }
 
 // afterTruncation brings everything derived from the log in line with its new end.
