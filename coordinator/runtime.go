@@ -5,8 +5,10 @@ import (
 	"sync"
 
 	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kaja-mq/kaja/internal/clock"
+	"github.com/kaja-mq/kaja/internal/invariant"
 	"github.com/kaja-mq/kaja/internal/wheel"
 )
 
@@ -47,6 +49,18 @@ const (
 	gone
 )
 
+// err is what calls get in a state other than active.
+func (s shardState) err() error {
+	switch s {
+	case loading:
+		return ErrLoading
+	case failed:
+		return ErrNotAvailable
+	default:
+		return ErrNotCoordinator
+	}
+}
+
 // shard is one partition's machine with its timers. Lock order: shard before anything that Writer takes.
 type shard[M Machine] struct {
 	rt        *Runtime[M]
@@ -57,8 +71,7 @@ type shard[M Machine] struct {
 	state   shardState           // guarded by mu
 	machine M                    // guarded by mu
 	timers  map[string]*deadline // guarded by mu
-	pending int                  // guarded by mu: writes whose commitment is not known yet
-	waiting []Reply              // guarded by mu: replies without records that wait for earlier writes
+	writes  []*write[M]          // guarded by mu: those whose commitment is not known yet, in order
 }
 
 type deadline struct {
@@ -195,10 +208,18 @@ func (s *shard[M]) load() {
 		Dur("took", s.rt.o.Clock.Mono().Sub(started)).Msg("coordinator state loaded")
 }
 
-func (s *shard[M]) applyLocked(b LoadedBatch) {
+// applyLocked folds a batch; what comes of the end of a transaction (answers to calls that waited for it) is for the caller to fire.
+func (s *shard[M]) applyLocked(b LoadedBatch) []answer {
 	switch {
 	case b.Marker:
-		s.machine.EndTxn(s.rt.now(), *b.Txn, b.Commit) // its effects concern calls, of which there are none yet
+		e := s.machine.EndTxn(s.rt.now(), *b.Txn, b.Commit)
+		if s.state != active {
+			return nil
+		}
+		if len(e.Records) > 0 {
+			invariant.Failf("coordinator of %s-%d: the end of a transaction wrote records", s.rt.o.Topic, s.partition)
+		}
+		return s.effectsLocked(e)
 	case b.Txn != nil:
 		for _, rec := range b.Records {
 			s.machine.ApplyTxn(*b.Txn, rec)
@@ -208,20 +229,15 @@ func (s *shard[M]) applyLocked(b LoadedBatch) {
 			s.machine.Apply(rec)
 		}
 	}
+	return nil
 }
 
 func (s *shard[M]) run(step func(m M, now Now) Effects) error {
 	s.mu.Lock()
-	switch s.state {
-	case loading:
+	if s.state != active {
+		err := s.state.err()
 		s.mu.Unlock()
-		return ErrLoading
-	case failed:
-		s.mu.Unlock()
-		return ErrNotAvailable
-	case gone:
-		s.mu.Unlock()
-		return ErrNotCoordinator
+		return err
 	}
 	after := s.effectsLocked(step(s.machine, s.rt.now()))
 	s.mu.Unlock()
@@ -229,59 +245,67 @@ func (s *shard[M]) run(step func(m M, now Now) Effects) error {
 	return nil
 }
 
-// effectsLocked writes, applies and sets timers; it returns the replies that may leave at once.
-func (s *shard[M]) effectsLocked(e Effects) []Reply {
+// effectsLocked writes, applies and sets timers; it returns the answers that may leave at once.
+func (s *shard[M]) effectsLocked(e Effects) []answer {
 	for _, t := range e.Timers {
 		s.timerLocked(t)
 	}
 	if len(e.Records) == 0 {
-		if s.pending > 0 && len(e.Replies) > 0 {
-			s.waiting = append(s.waiting, e.Replies...)
+		if n := len(s.writes); n > 0 {
+			// The step may have seen what is not committed yet.
+			s.writes[n-1].replies = append(s.writes[n-1].replies, e.Replies...)
 			return nil
 		}
-		return e.Replies
+		return answers(e.Replies, nil)
 	}
-	w := &write[M]{shard: s, effects: e}
-	s.pending++
-	_, err := s.rt.o.Writer.Write(s.partition, s.epoch, e.Records, e.Txn, s.rt.now().WallMs(), w.committed)
+	return s.writeLocked(LoadedBatch{Records: e.Records, Txn: e.Txn}, e.Replies, func(committed func(error)) (int64, error) {
+		return s.rt.o.Writer.Write(s.partition, s.epoch, e.Records, e.Txn, s.rt.now().WallMs(), committed)
+	})
+}
+
+// writeLocked appends a batch by do and folds it. The replies leave when it is committed.
+func (s *shard[M]) writeLocked(b LoadedBatch, replies []Reply, do func(committed func(error)) (int64, error)) []answer {
+	w := &write[M]{shard: s, replies: replies}
+	s.writes = append(s.writes, w)
+	next, err := do(w.committed)
 	if err != nil {
-		s.pending--
+		s.writes = s.writes[:len(s.writes)-1]
 		s.rt.o.Log.Error().Err(err).Str("topic", s.rt.o.Topic).Int32("partition", s.partition).Msg("writing coordinator state failed")
-		return append(e.failed(err), s.dropLocked(failed, err)...)
+		return append(answers(replies, err), s.dropLocked(failed, err)...)
 	}
-	if e.Txn != nil {
-		s.applyLocked(LoadedBatch{Records: e.Records, Txn: e.Txn})
-	} else {
-		s.applyLocked(LoadedBatch{Records: e.Records})
+	for i := range b.Records {
+		b.Records[i].Offset = next - int64(len(b.Records)-i)
 	}
-	return w.releaseLocked()
+	out := s.applyLocked(b)
+	return append(w.appliedLocked(), out...)
 }
 
 // write is an append whose commitment may become known while the shard is locked by the writer itself, or later by a follower's fetch.
 type write[M Machine] struct {
 	shard   *shard[M]
-	effects Effects
-	mu      sync.Mutex // guards the fields below; taken after shard.mu
-	known   bool
-	err     error
-	applied bool
+	replies []Reply // guarded by shard.mu
+	mu      sync.Mutex
+	known   bool  // guarded by mu, taken after shard.mu
+	err     error // guarded by mu
+	applied bool  // guarded by mu
 }
 
+// committed hears that the append is committed, or never will be.
 func (w *write[M]) committed(err error) {
 	w.mu.Lock()
 	w.known, w.err = true, err
 	applied := w.applied
 	w.mu.Unlock()
 	if !applied {
-		return // releaseLocked, still to come on the writing goroutine, answers
+		return // appliedLocked, still to come on the writing goroutine, answers
 	}
 	w.shard.mu.Lock()
-	after := w.finishLocked()
+	after := w.shard.settleLocked()
 	w.shard.mu.Unlock()
 	fire(after)
 }
 
-func (w *write[M]) releaseLocked() []Reply {
+func (w *write[M]) appliedLocked() []answer {
 	w.mu.Lock()
 	w.applied = true
 	known := w.known
@@ -289,48 +313,52 @@ func (w *write[M]) releaseLocked() []Reply {
 	if !known {
 		return nil
 	}
-	return w.finishLocked()
+	return w.shard.settleLocked()
 }
 
-func (w *write[M]) finishLocked() []Reply {
-	s := w.shard
-	s.pending--
-	if w.err != nil {
-		return append(w.effects.failed(w.err), s.dropLocked(failed, w.err)...)
-	}
-	out := w.effects.Replies
-	if s.pending == 0 && len(s.waiting) > 0 {
-		out = append(out, s.waiting...)
-		s.waiting = nil
+// settleLocked answers the calls of the writes at the front whose fate is known: a reply never leaves before the records of all writes
+// before it are committed.
+func (s *shard[M]) settleLocked() (out []answer) {
+	for len(s.writes) > 0 {
+		w := s.writes[0]
+		w.mu.Lock()
+		known, err := w.known && w.applied, w.err
+		w.mu.Unlock()
+		if !known {
+			return out
+		}
+		if err != nil {
+			s.rt.o.Log.Warn().Err(err).Str("topic", s.rt.o.Topic).Int32("partition", s.partition).Msg("coordinator state was not committed")
+			return append(out, s.dropLocked(failed, err)...)
+		}
+		s.writes[0] = nil
+		s.writes = s.writes[1:]
+		out = append(out, answers(w.replies, nil)...)
 	}
 	return out
-}
-
-func (e *Effects) failed(err error) []Reply {
-	if e.OnError != nil {
-		return e.OnError(err)
-	}
-	return nil
 }
 
 func (s *shard[M]) marker(txn Txn, commit bool, coordinatorEpoch int32, done func(error)) {
 	s.mu.Lock()
 	if s.state != active {
-		err := map[shardState]error{loading: ErrLoading, failed: ErrNotAvailable, gone: ErrNotCoordinator}[s.state]
+		err := s.state.err()
 		s.mu.Unlock()
 		done(err)
 		return
 	}
-	_, err := s.rt.o.Writer.WriteMarker(s.partition, s.epoch, txn, commit, coordinatorEpoch, done)
-	if err != nil {
-		s.mu.Unlock()
-		done(err)
-		return
-	}
-	after := s.effectsLocked(s.machine.EndTxn(s.rt.now(), txn, commit))
+	replies := []Reply{{To: markerDone(done)}}
+	after := s.writeLocked(LoadedBatch{Txn: &txn, Marker: true, Commit: commit}, replies, func(committed func(error)) (int64, error) {
+		return s.rt.o.Writer.WriteMarker(s.partition, s.epoch, txn, commit, coordinatorEpoch, committed)
+	})
 	s.mu.Unlock()
 	fire(after)
 }
+
+// markerDone makes a handle of the function that waits for a marker.
+type markerDone func(error)
+
+func (d markerDone) Complete(kmsg.Response) { d(nil) }
+func (d markerDone) Fail(err error)         { d(err) }
 
 func (s *shard[M]) timerLocked(t TimerChange) {
 	d := s.timers[t.Key]
@@ -369,8 +397,8 @@ func (s *shard[M]) drop(err error) {
 	fire(after)
 }
 
-// dropLocked answers everything parked. A failed shard is loaded again at once, since its log is the truth.
-func (s *shard[M]) dropLocked(to shardState, err error) []Reply {
+// dropLocked fails everything that waits. A failed shard is loaded again at once, since its log is the truth.
+func (s *shard[M]) dropLocked(to shardState, err error) (out []answer) {
 	if s.state == gone || s.state == failed {
 		return nil
 	}
@@ -379,8 +407,13 @@ func (s *shard[M]) dropLocked(to shardState, err error) []Reply {
 		s.rt.o.Wheel.Stop(&d.Entry)
 	}
 	s.timers = map[string]*deadline{}
-	out := append(s.machine.Dropped(err), s.waiting...)
-	s.waiting = nil
+	for _, w := range s.writes {
+		out = append(out, answers(w.replies, err)...)
+	}
+	s.writes = nil
+	for _, h := range s.machine.Dropped() {
+		out = append(out, answer{reply: Reply{To: h}, err: err})
+	}
 	if to == failed {
 		s.rt.reload(s)
 	}
@@ -408,10 +441,30 @@ func (r *Runtime[M]) newShard(partition, epoch int32) *shard[M] {
 	return &shard[M]{rt: r, partition: partition, epoch: epoch, machine: r.o.New(partition, epoch), timers: map[string]*deadline{}}
 }
 
-func fire(replies []Reply) {
-	for _, r := range replies {
-		if r.To != nil {
-			r.To.Complete(r.Response)
+// answer is a reply on its way out, or the error that comes instead.
+type answer struct {
+	reply Reply
+	err   error
+}
+
+func answers(replies []Reply, err error) []answer {
+	if len(replies) == 0 {
+		return nil
+	}
+	out := make([]answer, len(replies))
+	for i, r := range replies {
+		out[i] = answer{r, err}
+	}
+	return out
+}
+
+// fire answers; the shard must not be locked.
+func fire(list []answer) {
+	for _, a := range list {
+		if a.err != nil {
+			a.reply.To.Fail(a.err)
+		} else {
+			a.reply.To.Complete(a.reply.Response)
 		}
 	}
 }

@@ -81,20 +81,26 @@ func (w *words) EndTxn(_ Now, t Txn, commit bool) Effects {
 	delete(w.pending, t.ProducerID)
 	return Effects{}
 }
-func (w *words) Dropped(err error) []Reply {
-	var out []Reply
-	for _, h := range w.parked {
-		out = append(out, Reply{To: h, Response: &kmsg.HeartbeatResponse{ErrorCode: 16}})
-	}
+func (w *words) Dropped() []Handle {
+	out := w.parked
 	w.parked = nil
 	return out
 }
 
-// answer is a call that tells whether, and how often, it was answered.
-type answer struct{ got []int16 }
+// call is one that tells whether, and how often, it was answered.
+type call struct{ got []int16 }
 
-func (a *answer) Complete(r kmsg.Response) {
+func (a *call) Complete(r kmsg.Response) {
 	a.got = append(a.got, r.(*kmsg.HeartbeatResponse).ErrorCode)
+}
+
+// Fail notes 16 for a lost shard, 15 for other errors.
+func (a *call) Fail(err error) {
+	if errors.Is(err, ErrNotCoordinator) {
+		a.got = append(a.got, 16)
+		return
+	}
+	a.got = append(a.got, 15)
 }
 
 func newRuntime(l *memLog, clk clock.Clock) *Runtime[*words] {
@@ -104,14 +110,13 @@ func newRuntime(l *memLog, clk clock.Clock) *Runtime[*words] {
 	})
 }
 
-func put(a *answer, keys ...string) func(*words, Now) Effects {
+func put(a *call, keys ...string) func(*words, Now) Effects {
 	return func(*words, Now) Effects {
 		var e Effects
 		for _, k := range keys {
 			e.Records = append(e.Records, Record{Key: []byte(k)})
 		}
 		e.Replies = []Reply{{To: a, Response: &kmsg.HeartbeatResponse{}}}
-		e.OnError = func(error) []Reply { return []Reply{{To: a, Response: &kmsg.HeartbeatResponse{ErrorCode: 15}}} }
 		return e
 	}
 }
@@ -130,7 +135,7 @@ func TestRepliesWaitForCommitment(t *testing.T) {
 	l := &memLog{hold: true}
 	r := newRuntime(l, clock.NewManual(time.Unix(0, 0)))
 	r.Elect(0, 1)
-	var a, b answer
+	var a, b call
 	if err := r.Submit(0, put(&a, "x")); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +156,7 @@ func TestFailedWriteReloads(t *testing.T) {
 	l := &memLog{}
 	r := newRuntime(l, clock.NewManual(time.Unix(0, 0)))
 	r.Elect(0, 1)
-	var a, b, parked answer
+	var a, b, parked call
 	if err := r.Submit(0, put(&a, "x")); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +167,7 @@ func TestFailedWriteReloads(t *testing.T) {
 	if err := r.Submit(0, put(&b, "y")); err != nil {
 		t.Fatal(err)
 	}
-	if fmt.Sprint(a.got, b.got, parked.got) != "[0] [15] [16]" {
+	if fmt.Sprint(a.got, b.got, parked.got) != "[0] [15] [15]" {
 		t.Fatalf("answers: %v %v %v", a.got, b.got, parked.got)
 	}
 	if got := state(t, r); got != "x" {
@@ -182,7 +187,7 @@ func TestLoadEqualsServing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var a answer
+	var a call
 	txn(1, "committed")
 	txn(2, "aborted")
 	txn(3, "open")
@@ -224,11 +229,11 @@ func TestTimers(t *testing.T) {
 // A partition that this broker does not lead is refused; calls parked there are answered when it is lost.
 func TestResign(t *testing.T) {
 	r := newRuntime(&memLog{}, clock.NewManual(time.Unix(0, 0)))
-	if err := r.Submit(0, put(&answer{})); !errors.Is(err, ErrNotCoordinator) {
+	if err := r.Submit(0, put(&call{})); !errors.Is(err, ErrNotCoordinator) {
 		t.Fatalf("unknown partition: %v", err)
 	}
 	r.Elect(0, 1)
-	var a answer
+	var a call
 	if err := r.Submit(0, func(m *words, _ Now) Effects { m.parked = append(m.parked, &a); return Effects{} }); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +241,7 @@ func TestResign(t *testing.T) {
 	if fmt.Sprint(a.got) != "[16]" {
 		t.Fatalf("parked call: %v", a.got)
 	}
-	if err := r.Submit(0, put(&answer{})); !errors.Is(err, ErrNotCoordinator) {
+	if err := r.Submit(0, put(&call{})); !errors.Is(err, ErrNotCoordinator) {
 		t.Fatalf("after resigning: %v", err)
 	}
 }

@@ -19,6 +19,8 @@ func (n Now) WallMs() int64 { return n.Wall.UnixMilli() }
 type Record struct {
 	Key   []byte
 	Value []byte
+	// Offset is where it lies in the log: set by the runtime when it is applied.
+	Offset int64
 }
 
 // Txn marks records that belong to a producer's transaction (TxnOffsetCommit): they count only once the transaction commits.
@@ -28,9 +30,13 @@ type Txn struct {
 }
 
 // Handle is a call waiting for its answer. Machines keep handles of parked calls and never look inside; a test gives them numbers.
-// The runtime completes each handle exactly once.
+// The runtime calls exactly one of the methods, once, without a lock.
 type Handle interface {
+	// Complete answers with what the machine decided.
 	Complete(resp kmsg.Response)
+	// Fail answers that the machine's decision did not become part of the log, or that the shard is lost: err is one of this package's
+	// errors, or what the log said. The handle knows how its API tells that.
+	Fail(err error)
 }
 
 // Reply answers a call once the records of the same Effects, and all before them, are committed.
@@ -49,12 +55,10 @@ type TimerChange struct {
 type Effects struct {
 	Records []Record
 	// Txn, when set, makes Records part of that transaction.
-	Txn     *Txn
+	Txn *Txn
+	// Replies fail instead (Handle.Fail) when the records, or some written before them, are not committed.
 	Replies []Reply
 	Timers  []TimerChange
-	// OnError answers the calls of Replies instead when the records could not be written; nil drops their connections'
-	// answers to the runtime's own mapping, see Runtime.Submit.
-	OnError func(err error) []Reply
 }
 
 // Machine is the state of one internal partition: hard state changes only in Apply, ApplyTxn and EndTxn.
@@ -63,15 +67,15 @@ type Machine interface {
 	Apply(rec Record)
 	// ApplyTxn folds a record of an open transaction of the producer; it stays pending until EndTxn.
 	ApplyTxn(txn Txn, rec Record)
-	// EndTxn commits or aborts what is pending for the producer.
+	// EndTxn commits or aborts what is pending for the producer. It is also called while loading; its effects are then dropped. It must
+	// not return records.
 	EndTxn(now Now, txn Txn, commit bool) Effects
 	// Loaded is called once after the whole partition was applied; it sets timers of what is alive.
 	Loaded(now Now) Effects
 	// Fire is called when a timer is due; it may come late, and for something that is gone.
 	Fire(now Now, key string) Effects
-	// Dropped is called when the shard is lost (leadership gone, append failed): every parked call must be answered in the
-	// returned replies with err's code.
-	Dropped(err error) []Reply
+	// Dropped is called when the shard is lost (leadership gone, append failed): it gives up every parked call; they are failed.
+	Dropped() []Handle
 }
 
 // PartitionWriter is the log of an internal topic as the runtime needs it; server wires it to replica partitions.
