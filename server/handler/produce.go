@@ -360,7 +360,12 @@ func (h *Handler) producePart(c Call, r *kmsg.ProduceResponse, p *producePart) k
 	if p.err == nil {
 		return out
 	}
-	out.ErrorCode = h.code(p.err, c)
+	var known *kerr.Error
+	if errors.As(p.err, &known) {
+		out.ErrorCode = known.Code // a batch that cannot be decompressed is UNKNOWN_SERVER_ERROR, and the client's fault
+	} else {
+		out.ErrorCode = h.code(p.err, c)
+	}
 	if p.NextOffset == 0 && p.logged && startsKnown(out.ErrorCode) {
 		out.LogStartOffset = p.replica.LogStartOffset()
 	}
