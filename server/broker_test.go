@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,4 +105,127 @@ func TestProduceConsumeRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(startBroker(t, dir))
+}
+
+// setConfig alters one setting of a resource and waits for the answer.
+func setConfig(t *testing.T, b *Broker, topic, name, value string) {
+	t.Helper()
+	a := kadm.NewClient(kgoClient(t, b))
+	set := []kadm.AlterConfig{{Op: kadm.SetConfig, Name: name, Value: &value}}
+	var rs kadm.AlterConfigsResponses
+	var err error
+	if topic == "" {
+		rs, err = a.AlterBrokerConfigs(testContext(t), set)
+	} else {
+		rs, err = a.AlterTopicConfigs(testContext(t), set, topic)
+	}
+	if err != nil || len(rs) != 1 || rs[0].Err != nil {
+		t.Fatalf("%s=%s: %v %v", name, value, err, rs)
+	}
+}
+
+func TestDynamicSettingsHaveEffect(t *testing.T) {
+	b := startBroker(t, t.TempDir())
+	ctx := testContext(t)
+	c := kgoClient(t, b)
+	if _, err := kadm.NewClient(c).CreateTopic(ctx, 1, 1, nil, "a"); err != nil {
+		t.Fatal(err)
+	}
+	limit := func() int32 { return b.store.Get(b.Image().Topic("a").ID, 0).Config().MaxMessageBytes }
+	setConfig(t, b, "", "message.max.bytes", "5000")
+	if got := limit(); got != 5000 {
+		t.Errorf("after the broker's change the topic's limit is %d", got)
+	}
+	setConfig(t, b, "a", "max.message.bytes", "6000")
+	if got := limit(); got != 6000 {
+		t.Errorf("after the topic's change its limit is %d", got)
+	}
+	setConfig(t, b, "", "max.connections.per.ip", "1000")
+	setConfig(t, b, "", "max.connections.per.ip.overrides", "127.0.0.1:1")
+	c.Close()
+	waitFor(t, "the clients to be gone", func() bool {
+		for b.net.connections() > 0 {
+			b.net.each(func(k *conn) { k.tr.post(func() { k.fail("test", nil); k.shut() }) })
+		}
+		return true
+	})
+	first := dialBroker(t, b)
+	first.send(frame(1, []byte{0, 0, 0, 0}))
+	first.answer()
+	dialBroker(t, b).wantClosed()
+}
+
+func dialBroker(t *testing.T, b *Broker) *client {
+	t.Helper()
+	return (&fixture{t: t, addr: b.Addrs()["PLAINTEXT"]}).dial()
+}
+
+func TestStartRefuses(t *testing.T) {
+	b := startBroker(t, t.TempDir())
+	f := func(want string, overrides ...string) {
+		t.Helper()
+		cfg, _, err := config.Load(config.Sources{Overrides: append([]string{"log.dirs=" + t.TempDir()}, overrides...)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := Start(Options{Config: cfg, FS: vfs.OS(), Clock: clock.System(), Log: zerolog.Nop()})
+		if err == nil {
+			_ = other.Close()
+			t.Errorf("started with %q", overrides)
+			return
+		}
+		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %q, want one line with %q", err, want)
+		}
+	}
+	f("in use", "listeners=PLAINTEXT://"+b.Addrs()["PLAINTEXT"])
+	f("not supported yet", "listeners=SASL_PLAINTEXT://127.0.0.1:0", "inter.broker.listener.name=SASL_PLAINTEXT")
+	f("is in use by another process", "listeners=PLAINTEXT://127.0.0.1:0", "log.dirs="+b.o.Config.LogDirs()[0])
+}
+
+// A consumer that waits for data is woken by the append, and a broker that stops does not keep it waiting.
+func TestParkedFetchIsWokenAndEndsAtClose(t *testing.T) {
+	b := startBroker(t, t.TempDir())
+	p := kgoClient(t, b, kgo.DefaultProduceTopic("a"))
+	if _, err := kadm.NewClient(p).CreateTopic(testContext(t), 1, 1, nil, "a"); err != nil {
+		t.Fatal(err)
+	}
+	c := kgoClient(t, b, kgo.FetchMaxWait(20*time.Second), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"a": {0: kgo.NewOffset().AtStart()}}))
+	parked := func() bool {
+		n := make(chan bool, 100)
+		b.net.each(func(k *conn) {
+			k.tr.post(func() { n <- k.inFlight && k.call.header.Key == fetchKey })
+		})
+		for range b.net.connections() {
+			if <-n {
+				return true
+			}
+		}
+		return false
+	}
+	got := make(chan kgo.Fetches, 2)
+	poll := func() { got <- c.PollFetches(testContext(t)) }
+	go poll()
+	waitFor(t, "the fetch to be parked", parked)
+	began := clock.System().Mono()
+	if err := p.ProduceSync(testContext(t), kgo.StringRecord("x")).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	if fs := <-got; fs.NumRecords() != 1 {
+		t.Fatalf("%d records, %v", fs.NumRecords(), fs.Err())
+	}
+	if took := clock.System().Mono().Sub(began); took > 2*time.Second {
+		t.Errorf("the waiting fetch was answered after %v", took)
+	}
+	go poll()
+	waitFor(t, "the next fetch to be parked", parked)
+	began = clock.System().Mono()
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if took := clock.System().Mono().Sub(began); took > time.Second {
+		t.Errorf("closing took %v", took)
+	}
+	c.Close()
+	<-got
 }

@@ -17,7 +17,7 @@ type listener struct {
 	ln       net.Listener
 	maxFrame int // socket.request.max.bytes
 	spare    *net.UDPConn
-	done     chan struct{}
+	done     chan struct{} // closed when the goroutine has ended; nil before start
 }
 
 // listenerOptions are one entry of `listeners`.
@@ -42,7 +42,7 @@ func (n *network) listen(o listenerOptions) (*listener, error) {
 		}
 		return nil, fmt.Errorf("listener %s: %w", o.Name, err)
 	}
-	l := &listener{name: o.Name, net: n, ln: ln, maxFrame: o.MaxFrame, done: make(chan struct{})}
+	l := &listener{name: o.Name, net: n, ln: ln, maxFrame: o.MaxFrame}
 	l.openSpare()
 	n.mu.Lock()
 	n.listeners = append(n.listeners, l)
@@ -59,7 +59,10 @@ func (l *listener) openSpare() {
 func (l *listener) addr() *net.TCPAddr { return l.ln.Addr().(*net.TCPAddr) }
 
 // start accepts connections until close.
-func (l *listener) start() { go l.run() }
+func (l *listener) start() {
+	l.done = make(chan struct{})
+	go l.run()
+}
 
 func (l *listener) run() {
 	defer close(l.done)
@@ -122,7 +125,9 @@ func (l *listener) failed(err error) {
 
 func (l *listener) close() {
 	_ = l.ln.Close() // closing twice is harmless
-	<-l.done
+	if l.done != nil {
+		<-l.done
+	}
 	if l.spare != nil {
 		_ = l.spare.Close()
 	}
