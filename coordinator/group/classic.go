@@ -135,6 +135,8 @@ func (g *classicGroup) validateCommit(by committer) *kerr.Error {
 	return nil
 }
 
+func (g *classicGroup) mayCommit(committer, topicPartition, [16]byte) *kerr.Error { return nil }
+
 func (g *classicGroup) validateFetch(*string, int32) *kerr.Error { return nil }
 
 func (g *classicGroup) validateDelete() *kerr.Error {

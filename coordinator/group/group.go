@@ -24,6 +24,8 @@ type kind interface {
 	protocol() string
 	// validateCommit tells whether who asks may commit offsets.
 	validateCommit(by committer) *kerr.Error
+	// mayCommit tells whether an accepted committer may commit for this partition; a refusal refuses the whole commit.
+	mayCommit(by committer, tp topicPartition, topicID [16]byte) *kerr.Error
 	// validateFetch tells whether who asks may read the group's offsets; member is nil where the request has none.
 	validateFetch(member *string, memberEpoch int32) *kerr.Error
 	// validateDelete tells whether DeleteGroups may take the group away.

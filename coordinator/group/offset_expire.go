@@ -62,11 +62,17 @@ func (s *Shard) expireGroup(e *coordinator.Effects, g *group, nowMs int64) (left
 	return left
 }
 
-// TopicsDeleted deletes the offsets of topics that are gone, those of open transactions too.
-func (s *Shard) TopicsDeleted(topics map[string]bool) (e coordinator.Effects) {
+// TopicsDeleted deletes the offsets of topics that are gone, by name and id, those of open transactions too. An offset that knows its topic's
+// id stays if that is another topic of the same name.
+func (s *Shard) TopicsDeleted(topics map[string][16]byte) (e coordinator.Effects) {
 	for _, g := range s.sortedGroups() {
-		for _, tp := range s.offsets.groups[g.id].all(true) {
-			if topics[tp.topic] {
+		o := s.offsets.groups[g.id]
+		for _, tp := range o.all(true) {
+			id, gone := topics[tp.topic]
+			if c, ok := o.get(tp); ok && c.topicID != ([16]byte{}) && c.topicID != id {
+				continue
+			}
+			if gone {
 				e.Records = append(e.Records, offsetTombstone(g.id, tp))
 			}
 		}
