@@ -134,7 +134,16 @@ func (g *ledger) verify(t *testing.T, d *testDisk, atLeast int64, what string) {
 	if l.LogStartOffset() > max(g.start, 0) {
 		t.Fatalf("%s: log starts at %d, at most %d was asked for", what, l.LogStartOffset(), g.start)
 	}
+	next := l.LogStartOffset()
+	defer func() {
+		if next < atLeast {
+			t.Errorf("%s: offset %d is missing, everything below %d was promised", what, next, atLeast)
+		}
+	}()
 	for b := range batch.All(readAll(t, l, 700)) {
+		if b.BaseOffset() <= next {
+			next = b.NextOffset()
+		}
 		if !slices.ContainsFunc(g.batches[b.BaseOffset()], func(want []byte) bool { return bytes.Equal(b, want) }) {
 			t.Fatalf("%s: batch at offset %d is not the one that was written", what, b.BaseOffset())
 		}

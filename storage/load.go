@@ -3,6 +3,8 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -78,12 +80,17 @@ func (l *Log) load(st loadState) error {
 func (l *Log) listSegments() (segmentsFound, error) {
 	found := segmentsFound{logs: map[int64]int64{}, indexes: map[int64]int{}}
 	dir := *l.dir.Load()
-	if err := l.finishSwaps(dir); err != nil {
-		return found, err
-	}
 	files, err := l.env.fs.ReadDir(dir)
 	if err != nil {
 		return found, fmt.Errorf("list %s: %w", dir, err)
+	}
+	if slices.ContainsFunc(files, func(f fs.DirEntry) bool { return strings.HasSuffix(f.Name(), swapSuffix) }) {
+		if err := l.finishSwaps(dir, files); err != nil {
+			return found, err
+		}
+		if files, err = l.env.fs.ReadDir(dir); err != nil {
+			return found, fmt.Errorf("list %s: %w", dir, err)
+		}
 	}
 	for _, f := range files {
 		name := f.Name()
@@ -126,11 +133,7 @@ func (l *Log) listSegments() (segmentsFound, error) {
 
 // finishSwaps ends a cleaner pass that had written all its output: .swap files take the place of the segments that they replace. A pass that
 // had not (there are .cleaned files still) is undone by removing its output.
-func (l *Log) finishSwaps(dir string) error {
-	files, err := l.env.fs.ReadDir(dir)
-	if err != nil {
-		return fmt.Errorf("list %s: %w", dir, err)
-	}
+func (l *Log) finishSwaps(dir string, files []fs.DirEntry) error {
 	minCleaned := int64(-1)
 	var swaps, logs []int64
 	for _, f := range files {

@@ -79,6 +79,7 @@ type Log struct {
 	dir   atomic.Pointer[string] // the partition's own directory; changes when it is renamed
 	key   PartitionKey
 	label string // topic-partition
+	dense bool   // no offset is ever missing: never compacted
 	cfg   atomic.Pointer[LogConfig]
 
 	segs     atomic.Pointer[[]*segment] // ascending, never empty; replaced, never changed

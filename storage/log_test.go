@@ -111,8 +111,8 @@ func readAll(t testing.TB, l *Log, max int) []byte {
 		if err != nil {
 			t.Fatalf("read at %d: %v", off, err)
 		}
-		if res.Range == nil {
-			t.Fatalf("read at %d of %d: nothing", off, l.LogEndOffset())
+		if res.Range == nil { // a hole at the end, as a power cut may leave: the caller compares what came
+			return out
 		}
 		data := make([]byte, res.Range.Len())
 		if n, err := res.Range.ReadAt(data, 0); err != nil || n != len(data) {

@@ -17,8 +17,13 @@ var errFound = errors.New("found")
 // As in Kafka the search ignores upTo; a record at or above it is no answer. It reads the log: call it where one may wait.
 func (l *Log) OffsetForTimestamp(ts int64, upTo int64) (TimestampOffset, error) {
 	res, err := l.offsetForTimestamp(ts)
+	for errors.Is(err, errSegmentGone) { // the list of segments is another one by now
+		res, err = l.offsetForTimestamp(ts)
+	}
 	if err != nil {
-		return noTimestampOffset(), l.readError(l.start.Load(), err)
+		err = l.readError(err)
+		l.tellFailure()
+		return noTimestampOffset(), err
 	}
 	if res.Offset >= upTo {
 		return noTimestampOffset(), nil
@@ -183,8 +188,13 @@ func (l *Log) largestTimestamp(s *segment) (indexEntry, error) {
 // MaxTimestamp finds the first record with the log's largest timestamp. It reads the log: call it where one may wait.
 func (l *Log) MaxTimestamp(upTo int64) (TimestampOffset, error) {
 	res, err := l.maxTimestamp()
+	for errors.Is(err, errSegmentGone) { // the list of segments is another one by now
+		res, err = l.maxTimestamp()
+	}
 	if err != nil {
-		return noTimestampOffset(), l.readError(l.start.Load(), err)
+		err = l.readError(err)
+		l.tellFailure()
+		return noTimestampOffset(), err
 	}
 	if res.Offset >= upTo {
 		return noTimestampOffset(), nil

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -19,6 +20,14 @@ const (
 // Read finds the bytes from the batch that holds o.Offset on, bounded by o.UpTo at a batch's border and by o.MaxBytes anywhere
 // behind the first batch, as Kafka does; a range never spans two segments. The caller releases the range.
 func (l *Log) Read(o ReadOptions) (ReadResult, error) {
+	res, err := l.read(o)
+	if err != nil {
+		l.tellFailure()
+	}
+	return res, err
+}
+
+func (l *Log) read(o ReadOptions) (ReadResult, error) {
 	if err := l.usable(); err != nil {
 		return ReadResult{}, err
 	}
@@ -41,7 +50,7 @@ func (l *Log) Read(o ReadOptions) (ReadResult, error) {
 		}
 		res, found, err := l.readSegment(segs[i], o, bound)
 		if err != nil {
-			return ReadResult{}, l.readError(o.Offset, err)
+			return ReadResult{}, l.readError(err)
 		}
 		if found {
 			return res, nil
@@ -51,16 +60,14 @@ func (l *Log) Read(o ReadOptions) (ReadResult, error) {
 }
 
 // readError tells a segment that was deleted under the reader from a disk that fails.
-func (l *Log) readError(offset int64, err error) error {
+func (l *Log) readError(err error) error {
 	if uerr := l.usable(); uerr != nil {
 		return uerr
 	}
-	if offset < l.start.Load() || isNotExist(err) && offset < l.segments()[0].base {
+	if errors.Is(err, errSegmentGone) {
 		return ErrOffsetOutOfRange
 	}
-	err = l.failDir(err)
-	l.tellFailure()
-	return err
+	return l.failDir(err)
 }
 
 // readSegment is Read within one segment; bound is the offset before which it ends, -1 none. found is false when all of the segment

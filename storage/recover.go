@@ -96,10 +96,10 @@ func (l *Log) producersAt(offset int64) (*producers, error) {
 	return p, nil
 }
 
-// hole says whether a power cut took the end of a segment, which left whole batches, but not the segment after it: the log ends before the hole.
-// A compacted log may have gaps, and so may what was synced.
+// hole says whether a power cut took whole batches from the end of a segment, but not the segment after it: a log without gaps ends there.
+// Other logs may have been compacted, and keep what is there, as in Kafka.
 func (r *recovery) hole(next *segment, recoveryPoint int64) bool {
-	return next.base > r.end && next.base > recoveryPoint && !r.l.cfg.Load().CleanupCompact
+	return r.l.dense && next.base > r.end && next.base > recoveryPoint
 }
 
 // recovery is one pass over the segments from the recovery point on.
@@ -162,8 +162,7 @@ func (r *recovery) segment(s *segment) (whole bool, err error) {
 		}
 		s.size.Store(valid)
 	}
-	ended := s != l.active()
-	if _, _, err := w.write(l.env.fs, l.path(s, indexSuffix), l.path(s, timeIndexSuffix), ended); err != nil {
+	if _, _, err := w.write(l.env.fs, l.path(s, indexSuffix), l.path(s, timeIndexSuffix)); err != nil {
 		return whole, err
 	}
 	return whole, nil

@@ -29,6 +29,9 @@ type segment struct {
 	txn         *txnIndex  // nil until needed
 }
 
+// errSegmentGone is a segment that was deleted for good between a reader's look at the list and its opening.
+var errSegmentGone = errors.New("segment was deleted")
+
 func newSegment(base, size, nowMs int64) *segment {
 	s := &segment{base: base, createdMs: nowMs, firstTs: -1, maxTs: indexEntry{-1, -1}}
 	s.size.Store(size)
@@ -102,8 +105,8 @@ func (l *Log) openSlow(s *segment) (*segmentFiles, error) {
 		return nil, ErrLogClosed
 	}
 	file, err := l.env.fs.Open(l.path(s, logSuffix))
-	if isNotExist(err) { // renamed between the look at removed and here
-		file, err = l.env.fs.Open(l.path(s, logSuffix))
+	if isNotExist(err) && s.removed.Load() {
+		return nil, errSegmentGone
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open segment %d: %w", s.base, err)
@@ -116,6 +119,14 @@ func (l *Log) openSlow(s *segment) (*segmentFiles, error) {
 
 // indexes opens the index files of f, and makes missing or broken ones again from the log.
 func (l *Log) indexes(f *segmentFiles) error {
+	f.mu.Lock()
+	there := f.idx != nil
+	f.mu.Unlock()
+	if there {
+		return nil
+	}
+	f.s.mu.Lock() // nobody renames the files meanwhile
+	defer f.s.mu.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.idx != nil {
@@ -152,6 +163,9 @@ func (l *Log) indexes(f *segmentFiles) error {
 func (l *Log) openIndex(s *segment, k indexKind, suffix string) (file vfs.File, n int, wrong string, err error) {
 	file, err = l.env.fs.Open(l.path(s, suffix))
 	if isNotExist(err) {
+		if s.removed.Load() {
+			return nil, 0, "", errSegmentGone
+		}
 		if s.size.Load() > 0 {
 			return nil, 0, "missing", nil
 		}
@@ -185,7 +199,7 @@ func (l *Log) rebuildIndexes(s *segment, file vfs.File) (n, tn int, err error) {
 	if r.err != nil {
 		return 0, 0, fmt.Errorf("rebuild index of segment %d: %w", s.base, r.err)
 	}
-	return w.write(l.env.fs, l.path(s, indexSuffix), l.path(s, timeIndexSuffix), s != l.active())
+	return w.write(l.env.fs, l.path(s, indexSuffix), l.path(s, timeIndexSuffix))
 }
 
 // indexWriter builds both indexes of a segment in memory, with the rule of LogSegment.append.
@@ -221,11 +235,9 @@ func (w *indexWriter) timeEntry() {
 	}
 }
 
-// write replaces the files; ended says that the segment is complete, so that its largest timestamp gets its entry.
-func (w *indexWriter) write(fs vfs.FS, idxPath, tixPath string, ended bool) (n, tn int, err error) {
-	if ended {
-		w.timeEntry()
-	}
+// write replaces the files; the largest timestamp gets its entry, as with a complete segment.
+func (w *indexWriter) write(fs vfs.FS, idxPath, tixPath string) (n, tn int, err error) {
+	w.timeEntry()
 	if err := replaceFileUnsynced(fs, idxPath, w.idx, true); err != nil {
 		return 0, 0, fmt.Errorf("write index: %w", err)
 	}

@@ -52,6 +52,7 @@ func OpenStandalone(o StandaloneOptions) (*Log, error) {
 	}
 	cfg := o.Config
 	l := newLog(e, d, o.Dir, o.Key, &cfg)
+	l.dense = true
 	if err := l.load(loadState{recoveryPoint: o.RecoveryPoint, logStart: o.LogStart}); err != nil {
 		return nil, fmt.Errorf("open log %s: %w", o.Dir, err)
 	}
