@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -112,7 +113,7 @@ func (s *socket) close() {
 }
 
 func (s *socket) post(f func()) bool {
-	return s.loop.Execute(nil, task(f)) == nil //nolint:staticcheck // the loop passes the context through unseen
+	return s.loop.Execute(context.Background(), task(f)) == nil
 }
 
 // writables waits until sockets can be written to again, on an own epoll set with one goroutine that exists while it is needed.
