@@ -20,35 +20,68 @@ import (
 
 // fakeBroker serves nothing.
 type fakeBroker struct {
-	done   chan struct{}
-	err    error
-	closed int
-	stall  chan struct{} // Close waits for it if set
+	done    chan struct{}
+	err     error
+	closed  int
+	stall   chan struct{} // Close waits for it if set
+	closing func()        // called by Close if set
 }
 
 func (b *fakeBroker) Done() <-chan struct{} { return b.done }
 func (b *fakeBroker) Err() error            { return b.err }
 func (b *fakeBroker) Close() error {
 	b.closed++
+	if b.closing != nil {
+		b.closing()
+	}
 	if b.stall != nil {
 		<-b.stall
 	}
 	return nil
 }
 
+// output keeps what is written, and delivers signals when a text comes by.
+type output struct {
+	bytes.Buffer
+	when    string
+	deliver []os.Signal
+	signals chan<- os.Signal
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	if o.when != "" && bytes.Contains(p, []byte(o.when)) {
+		for _, s := range o.deliver {
+			o.signals <- s
+		}
+		o.deliver = nil
+	}
+	return o.Buffer.Write(p)
+}
+
+// ready is in the last line that a start logs.
+const ready = "[KafkaServer id="
+
+// signalWhen delivers signals once a text has been logged.
+func (w *world) signalWhen(text string, signals ...os.Signal) {
+	w.out.when, w.out.deliver, w.out.signals = text, signals, w.signals
+}
+
 type world struct {
 	Process
-	out, errs bytes.Buffer
-	signals   chan os.Signal
-	broker    *fakeBroker
-	cfg       *config.Static
-	startErr  error
+	out      output
+	errs     bytes.Buffer
+	signals  chan os.Signal
+	broker   *fakeBroker
+	cfg      *config.Static
+	clock    *clock.Manual
+	startErr error
 }
 
 func newWorld(args ...string) *world {
 	w := &world{signals: make(chan os.Signal, 2), broker: &fakeBroker{done: make(chan struct{})}}
-	w.Process = Process{Args: append([]string{"kaja"}, args...), Stdout: &w.out, Stderr: &w.errs, FS: vfs.NewMem(), Signals: w.signals, TempDir: "/tmp",
-		Clock: clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
+	w.Process = Process{Args: append([]string{"kaja"}, args...), Stdout: &w.out, Stderr: &w.errs, FS: vfs.NewMem(), Signals: w.signals, TempDir: "/tmp"}
+	w.clock = clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	w.Clock = w.clock
 	w.start = func(_ *Process, cfg *config.Static, _ zerolog.Logger) (broker, error) {
 		w.cfg = cfg
 		if w.startErr != nil {
@@ -70,7 +103,7 @@ func (w *world) run(t *testing.T, wantCode int, wantErr string) {
 
 func TestServeAnnouncesAndStops(t *testing.T) {
 	w := newWorld("--override", "num.partitions=3", "--override", "node.id=5")
-	w.signals <- syscall.SIGTERM
+	w.signalWhen(ready, syscall.SIGTERM)
 	w.run(t, ExitOK, "")
 	if w.broker.closed != 1 || w.cfg.NodeID() != 5 || w.cfg.Int("num.partitions") != 3 {
 		t.Errorf("closed %d times, config %v", w.broker.closed, w.cfg)
@@ -91,7 +124,7 @@ func TestServeFile(t *testing.T) {
 	if err := errors.Join(w.FS.MkdirAll("/etc"), w.FS.WriteFile("/etc/server.properties", []byte("process.roles=broker,controller\nnode.id=4\nlog.dirs=/d\nunknown.key=1\n"))); err != nil {
 		t.Fatal(err)
 	}
-	w.signals <- syscall.SIGINT
+	w.signalWhen(ready, syscall.SIGINT)
 	w.run(t, ExitOK, "")
 	if w.cfg.NodeID() != 4 || !strings.Contains(w.out.String(), "unknown settings are ignored: unknown.key") {
 		t.Errorf("config %v, log %s", w.cfg, w.out.String())
@@ -101,7 +134,7 @@ func TestServeFile(t *testing.T) {
 func TestServeByKafkasName(t *testing.T) {
 	w := newWorld()
 	w.Args = []string{"/opt/kafka/bin/kafka-server-start.sh", "--override", "node.id=9"}
-	w.signals <- syscall.SIGTERM
+	w.signalWhen(ready, syscall.SIGTERM)
 	w.run(t, ExitOK, "")
 	if w.cfg.NodeID() != 9 {
 		t.Errorf("node %d", w.cfg.NodeID())
@@ -110,7 +143,7 @@ func TestServeByKafkasName(t *testing.T) {
 
 func TestEphemeralDirectoryGoes(t *testing.T) {
 	w := newWorld("serve", "--ephemeral")
-	w.signals <- syscall.SIGTERM
+	w.signalWhen(ready, syscall.SIGTERM)
 	w.run(t, ExitOK, "")
 	dir := w.cfg.LogDirs()[0]
 	if _, err := w.FS.Stat(dir); !strings.HasPrefix(dir, "/tmp/kaja-") || !errors.Is(err, fs.ErrNotExist) {
@@ -122,9 +155,46 @@ func TestSecondSignalAborts(t *testing.T) {
 	w := newWorld()
 	w.broker.stall = make(chan struct{})
 	defer close(w.broker.stall)
-	w.signals <- syscall.SIGTERM
-	w.signals <- syscall.SIGTERM
+	w.signalWhen(ready, syscall.SIGTERM, syscall.SIGTERM) // at the same time: one
+	w.broker.closing = func() {
+		w.clock.Advance(sameSignal)
+		w.signals <- syscall.SIGTERM
+	}
 	w.run(t, exitAbort, "stopped by a second signal")
+}
+
+// jumpingClock is later by a second each time it is asked.
+type jumpingClock struct{ *clock.Manual }
+
+func (c *jumpingClock) Mono() time.Time {
+	c.Advance(time.Second)
+	return c.Manual.Mono()
+}
+
+// TestSignalWhileStarting: the first is heeded once the start is done, the second ends the process.
+func TestSignalWhileStarting(t *testing.T) {
+	slow := func() (*world, chan struct{}) {
+		w, goOn := newWorld(), make(chan struct{})
+		w.start = func(_ *Process, cfg *config.Static, _ zerolog.Logger) (broker, error) {
+			<-goOn
+			return w.broker, nil
+		}
+		return w, goOn
+	}
+	w, goOn := slow()
+	w.signals <- syscall.SIGTERM
+	w.Clock = &jumpingClock{Manual: w.clock}
+	w.signalWhen("will stop as soon as", syscall.SIGINT)
+	w.run(t, exitAbort, "stopped by a second signal")
+	close(goOn)
+
+	w, goOn = slow()
+	w.signals <- syscall.SIGTERM
+	go close(goOn)
+	w.run(t, ExitOK, "")
+	if w.broker.closed != 1 {
+		t.Errorf("closed %d times", w.broker.closed)
+	}
 }
 
 func TestBrokerEndsByItself(t *testing.T) {

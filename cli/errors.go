@@ -3,15 +3,17 @@ package cli
 import (
 	"errors"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"github.com/kaja-mq/kaja/internal/vfs"
 )
 
-// explain adds the way out to errors of the machine; those of config say it themselves.
+// explain adds the way out to errors of the machine that do not say it themselves (after a semicolon).
 func explain(err error) string {
 	text := err.Error()
 	switch {
+	case strings.Contains(text, "; "):
 	case errors.Is(err, vfs.ErrLocked):
 		return text + "; another kaja or Kafka runs on this data: stop it, or set log.dirs to another directory"
 	case errors.Is(err, syscall.EADDRINUSE):

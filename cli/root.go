@@ -17,9 +17,9 @@ import (
 // Exit codes.
 const (
 	ExitOK    = 0
-	ExitError = 1 // it could not be started, or ended because it could not go on
-	ExitUsage = 2 // the command line is wrong
-	exitAbort = 130
+	ExitError = 1   // it could not be started, or ended because it could not go on
+	ExitUsage = 2   // the command line is wrong
+	exitAbort = 130 // ended by a second signal
 )
 
 // Process is what a command knows of the world.
@@ -58,20 +58,14 @@ func Main(p Process) int {
 	}
 	fmt.Fprintln(p.Stderr, "kaja: "+oneLine(explain(err)))
 	var usage usageError
-	var code exitCode
 	switch {
-	case errors.As(err, &code):
-		return int(code)
+	case errors.Is(err, errAborted):
+		return exitAbort
 	case errors.As(err, &usage):
 		return ExitUsage
 	}
 	return ExitError
 }
-
-// exitCode is an error with a code of its own.
-type exitCode int
-
-func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 // arguments lets the program be called by the name of one of its commands (kafka-storage, kafka-server-start.sh).
 func arguments(args []string, root *cobra.Command) []string {

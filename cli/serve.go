@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -66,7 +67,12 @@ func (p *Process) serve(src config.Sources) (err error) {
 		if src.DataDir, err = p.ephemeralDir(); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, p.FS.RemoveAll(src.DataDir)) }()
+		defer func() {
+			rm := p.FS.RemoveAll(src.DataDir)
+			if !errors.Is(err, errAborted) { // a broker that is still at work may be in the way
+				err = errors.Join(err, rm)
+			}
+		}()
 	}
 	cfg, warnings, err := config.Load(src)
 	if err != nil {
@@ -78,14 +84,55 @@ func (p *Process) serve(src config.Sources) (err error) {
 	for _, w := range warnings {
 		log.Warn().Msg(w)
 	}
-	b, err := p.start(p, cfg, log)
+	b, stop, err := p.startUnlessStopped(cfg, log)
 	if err != nil {
 		return err
+	}
+	if stop {
+		return p.stop(b, log)
 	}
 	log.Info().Str("took", round(p.Clock.Mono().Sub(begin))).Str("version", version()).Str("listeners", listenerText(cfg)).Str("data", strings.Join(cfg.LogDirs(), ",")).Msg("serving")
 	announce(log, cfg)
 	return p.wait(b, log)
 }
+
+// startUnlessStopped starts the broker. A signal meanwhile (recovery may take long) is heeded as soon as it serves; a second one ends the
+// process at once.
+func (p *Process) startUnlessStopped(cfg *config.Static, log zerolog.Logger) (_ broker, stop bool, _ error) {
+	type result struct {
+		b   broker
+		err error
+	}
+	started := make(chan result, 1)
+	go func() { // ends with start; abandoned only together with the process
+		b, err := p.start(p, cfg, log)
+		started <- result{b, err}
+	}()
+	select {
+	case r := <-started:
+		return r.b, false, r.err
+	case <-p.Signals:
+		log.Info().Msg("will stop as soon as the start is done")
+	}
+	first := p.Clock.Mono()
+	for {
+		select {
+		case r := <-started:
+			return r.b, true, r.err
+		case <-p.Signals:
+			if p.again(first) {
+				return nil, true, errAborted
+			}
+		}
+	}
+}
+
+// sameSignal is how long after the first signal others are taken for the same: timeout(1) and some init processes send it to the
+// process and to its group.
+const sameSignal = 500 * time.Millisecond
+
+// again tells whether a signal that came now is a second one.
+func (p *Process) again(first time.Time) bool { return p.Clock.Mono().Sub(first) >= sameSignal }
 
 // ephemeralDir makes a directory that nobody else has.
 func (p *Process) ephemeralDir() (string, error) {
@@ -119,26 +166,35 @@ func announce(log zerolog.Logger, cfg *config.Static) {
 	}
 }
 
-// wait stops the broker on a signal; a second signal while it stops ends the process. A broker that ended by itself is an error.
+// wait stops the broker on a signal. A broker that ended by itself is an error.
 func (p *Process) wait(b broker, log zerolog.Logger) error {
 	select {
 	case <-b.Done():
 		return errors.Join(b.Err(), b.Close())
 	case <-p.Signals:
 	}
+	return p.stop(b, log)
+}
+
+// stop closes the broker; a second signal ends the process.
+func (p *Process) stop(b broker, log zerolog.Logger) error {
 	log.Info().Msg("stopping")
 	begin := p.Clock.Mono()
 	stopped := make(chan error, 1)
 	go func() { stopped <- b.Close() }() // ends with Close; abandoned only together with the process
-	select {
-	case err := <-stopped:
-		if err == nil {
-			log.Info().Str("took", round(p.Clock.Mono().Sub(begin))).Msg("stopped")
+	for {
+		select {
+		case err := <-stopped:
+			if err == nil {
+				log.Info().Str("took", round(p.Clock.Mono().Sub(begin))).Msg("stopped")
+			}
+			return err
+		case <-p.Signals:
+			if p.again(begin) {
+				return errAborted
+			}
 		}
-		return err
-	case <-p.Signals:
-		return errAborted
 	}
 }
 
-var errAborted = fmt.Errorf("stopped by a second signal before everything was written; the next start recovers: %w", exitCode(exitAbort))
+var errAborted = errors.New("stopped by a second signal before everything was written; the next start recovers")
