@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -81,15 +82,15 @@ func PropertyOf(name string) *Property {
 // threadCounts may at most be doubled or halved in one step.
 var threadCounts = [...]string{"num.io.threads", "num.network.threads", "num.replica.fetchers", "num.recovery.threads.per.data.dir", "background.threads"}
 
-// ValidateChange checks what the dynamic settings of one level (per broker, or the cluster-wide default) are to become, against
-// the running broker: ValidateBrokerConfigs, then how the values fit together. configs is the level's whole new content.
-func (r *Resolver) ValidateChange(configs map[string]string, perBroker bool) error {
-	if err := ValidateBrokerConfigs(configs, perBroker); err != nil {
+// ValidateChange checks a change of the dynamic settings of one level (per broker, or the cluster-wide default) against the running
+// broker: ValidateBrokerConfigs of what is set, then how all values fit together after the change.
+func (r *Resolver) ValidateChange(set map[string]string, deleted []string, perBroker bool) error {
+	if err := ValidateBrokerConfigs(set, perBroker); err != nil {
 		return err
 	}
-	next := Broker(r.static, configs, r.dynBroker)
+	next := Broker(r.static, changed(r.dynDefault, set, deleted), r.dynBroker)
 	if perBroker {
-		next = Broker(r.static, r.dynDefault, configs)
+		next = Broker(r.static, r.dynDefault, changed(r.dynBroker, set, deleted))
 	}
 	if err := relations(next.Value); err != nil {
 		return badRequest("", "requirement failed: "+err.Error())
@@ -113,6 +114,17 @@ func (r *Resolver) ValidateChange(configs map[string]string, perBroker bool) err
 		return err
 	}
 	return r.validateThreads(next)
+}
+
+// changed is a copy of m after a change.
+func changed(m, set map[string]string, deleted []string) map[string]string {
+	out := make(map[string]string, len(m)+len(set))
+	maps.Copy(out, m)
+	for _, name := range deleted {
+		delete(out, name)
+	}
+	maps.Copy(out, set)
+	return out
 }
 
 func (r *Resolver) validateThreads(next *Resolver) error {

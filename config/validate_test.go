@@ -38,7 +38,7 @@ func TestValidateBroker(t *testing.T) {
 	r := resolver(t, "", nil, nil)
 	f := func(perBroker bool, configs string, code int16, want string) {
 		t.Helper()
-		checkError(t, configs, r.ValidateChange(pairs(configs), perBroker), code, want)
+		checkError(t, configs, r.ValidateChange(pairs(configs), nil, perBroker), code, want)
 	}
 	f(true, "no.such.thing=a", 0, "")
 	f(false, "no.such.thing=a", 0, "")
@@ -75,6 +75,15 @@ func TestValidateBroker(t *testing.T) {
 	f(false, "message.max.bytes=-1", 42, "Invalid value -1 for configuration message.max.bytes: Value must be at least 0")
 	f(true, "transaction.partition.verification.enable=maybe", 42, "Invalid value maybe for configuration transaction.partition.verification.enable: Expected value to be either true or false")
 	f(true, "group.consumer.assignment.interval.ms=20000", 42, "group.consumer.assignment.interval.ms must be less than or equal to group.consumer.max.assignment.interval.ms")
+}
+
+// TestValidateChangeSeesTheRest: what is stored already, and what is deleted, counts.
+func TestValidateChangeSeesTheRest(t *testing.T) {
+	r := resolver(t, "", pairs("max.connections.per.ip.overrides=10.0.0.1:5"), pairs("num.io.threads=16"))
+	checkError(t, "zero with overrides", r.ValidateChange(pairs("max.connections.per.ip=0"), nil, false), 0, "")
+	checkError(t, "zero without overrides", r.ValidateChange(pairs("max.connections.per.ip=0"), []string{"max.connections.per.ip.overrides"}, false), 42,
+		"requirement failed: max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set.")
+	checkError(t, "double of what is set", r.ValidateChange(pairs("num.io.threads=32"), nil, true), 0, "")
 }
 
 // TestValidateTopic has the answers of Kafka 4.4.0 to the same changes.
