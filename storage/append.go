@@ -12,8 +12,8 @@ import (
 	"github.com/kaja-mq/kaja/protocol/batch"
 )
 
-// Append validates batches, which it may patch in place, and writes them with one write; nothing of them is kept. Errors: *InvalidRecordsError,
-// errors that wrap a *kerr.Error, ErrLogDirOffline, ErrLogClosed. After an error the log is as it was before.
+// Append validates batches, which it may patch in place, and writes them with one write; nothing of them is kept. Errors:
+// *InvalidRecordsError, errors that wrap a *kerr.Error, ErrLogDirOffline, ErrLogClosed. After an error the log is as it was before.
 func (l *Log) Append(batches []byte, o AppendOptions) (AppendResult, error) {
 	l.mu.Lock()
 	defer l.unlock()
@@ -180,7 +180,8 @@ func (l *Log) txnIndexIfAborting(s *segment) (*txnIndex, error) {
 	return nil, nil
 }
 
-// updateUnstable publishes the first unstable offset for readers. Until somebody tells a high watermark, what is written counts as replicated.
+// updateUnstable publishes the first unstable offset for readers. Until somebody tells a high watermark, what is written counts as
+// replicated.
 func (l *Log) updateUnstable() {
 	if l.hwNow.Load() < 0 {
 		l.producers.onHighWatermark(l.end.Load())

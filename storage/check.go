@@ -18,9 +18,9 @@ type Problem struct {
 // String renders the problem in a line.
 func (p Problem) String() string { return p.Path + ": " + p.Reason }
 
-// Check reads a whole log directory that no process uses and tells what is wrong: batches (CRC, offsets, epochs), indexes, aborted transactions,
-// producer snapshots, epoch files, checkpoints. It changes nothing. After an unclean stop what recovery repairs is not as it must be.
-// The error is that of the disk.
+// Check reads a whole log directory that no process uses and tells what is wrong: batches (CRC, offsets, epochs), indexes, aborted
+// transactions, producer snapshots, epoch files, checkpoints. It changes nothing. After an unclean stop what recovery repairs is not
+// as it must be. The error is that of the disk.
 func Check(fs vfs.FS, dir string) ([]Problem, error) {
 	c := &checker{fs: fs}
 	entries, err := fs.ReadDir(dir)

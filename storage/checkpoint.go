@@ -3,7 +3,6 @@ package storage
 import (
 	"errors"
 	"fmt"
-	"math"
 	"path"
 	"sort"
 	"strconv"
@@ -247,7 +246,7 @@ func readCleanShutdown(fs vfs.FS, dir string) (clean bool, brokerEpoch int64, er
 	brokerEpoch = noBrokerEpoch
 	if _, v, ok := strings.Cut(string(data), `"brokerEpoch":`); ok {
 		v = strings.TrimRight(strings.TrimSpace(v), "} \n")
-		if n, err := strconv.ParseInt(v, 10, 64); err == nil && n <= math.MaxInt64 {
+		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
 			brokerEpoch = n
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -65,7 +66,21 @@ func (m *Manager) openDirs() error {
 	if m.online() == 0 {
 		return fmt.Errorf("no log directory can be used: %w", failed)
 	}
+	if p := path.Clean(m.opts.MetadataDir); m.opts.MetadataDir != "" && !seen[p] {
+		m.metaDir = &logDir{path: p}
+		if err := m.openDir(m.metaDir); err != nil {
+			return fmt.Errorf("metadata directory: %w", err)
+		}
+	}
 	return m.identify()
+}
+
+// identified are all directories with a meta.properties.
+func (m *Manager) identified() []*logDir {
+	if m.metaDir == nil {
+		return m.dirs
+	}
+	return append(slices.Clip(m.dirs), m.metaDir)
 }
 
 // A WrongDirError is a log directory that must not be used by this broker.
@@ -135,7 +150,7 @@ func (m *Manager) openDir(d *logDir) error {
 // identify agrees on the cluster id and gives directories what they lack.
 func (m *Manager) identify() error {
 	m.clusterID = m.opts.ClusterID
-	for _, d := range m.dirs {
+	for _, d := range m.identified() {
 		if d.meta == nil || d.offline.Load() {
 			continue
 		}
@@ -157,7 +172,7 @@ func (m *Manager) identify() error {
 	}
 	date := m.env.clk.Wall().UTC().Format("Mon Jan 02 15:04:05 MST 2006")
 	var none [16]byte
-	for _, d := range m.dirs {
+	for _, d := range m.identified() {
 		if d.offline.Load() || d.meta != nil && d.id != none && d.meta.clusterID != "" {
 			continue
 		}
@@ -169,6 +184,9 @@ func (m *Manager) identify() error {
 			d.fail(fmt.Errorf("write %s: %w", metaPropertiesFile, err))
 			m.env.failed.Store(true)
 		}
+	}
+	if m.metaDir != nil && m.metaDir.offline.Load() {
+		return fmt.Errorf("metadata directory: %w", m.metaDir.err)
 	}
 	if m.online() == 0 {
 		return fmt.Errorf("no log directory can be used: %w", m.firstFailure())
@@ -364,23 +382,22 @@ func (m *Manager) loadLog(f foundDir, clean bool, cps checkpoints) error {
 		return nil
 	}
 	if other := m.byName[tp]; other != nil {
+		m.takeLocked(other)
 		if l, err = m.keepLonger(other, l); err != nil {
 			return err
 		}
-		key.ID = l.key.ID
 	}
-	m.byName[tp] = l
-	m.byID[idKey{key.ID, f.partition}] = l
+	m.putLocked(l)
 	return nil
 }
 
-// keepLonger decides between two directories of one partition, which a crash in the last step of a move leaves: the shorter log becomes stray.
+// keepLonger decides between two directories of one partition, which a crash in the last step of a move leaves: the shorter log
+// becomes stray.
 func (m *Manager) keepLonger(a, b *Log) (*Log, error) {
 	if b.LogEndOffset() > a.LogEndOffset() {
 		a, b = b, a
 	}
 	m.env.log.Warn().Str("dir", *a.dir.Load()).Str("stray", *b.dir.Load()).Msg("a partition is in two log directories, the shorter log becomes stray")
-	delete(m.byID, idKey{b.key.ID, b.key.Partition})
 	b.close()
 	to := join(b.Dir(), dirNameWithSuffix(b.key.Topic, b.key.Partition, newUUID(), strayDirSuffix))
 	if err := m.env.fs.Rename(*b.dir.Load(), to); err != nil {

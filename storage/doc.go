@@ -1,6 +1,6 @@
 // Package storage is one partition's log on disk, and the log directories that hold many of them, in Kafka's formats.
 //
-// Owns: segments, offset, time and transaction indexes, producer state and its snapshots, leader epoch cache, recovery, retention, cleaner,
+// Owns: segments, offset, time and transaction indexes, producer state and its snapshots, leader epoch cache, recovery, retention,
 // the checkpoint files, meta.properties, partition.metadata, directory locks.
 //
 //	I1  logStartOffset ≤ every readable offset < logEndOffset; offsets grow without overlap, leader epochs never fall.
@@ -9,7 +9,15 @@
 //	I4  a failed write leaves log and memory as before, or takes the directory offline.
 //	I5  memory does not grow with the log's size.
 //
-// Called by replica, by controller through its Log interface, by tools. Appends of one log take turns under its mutex; readers use an
-// immutable segment list and take no lock. Periodic work is Manager steps (retention, flush, checkpoints, file deletion, cleaner).
+// Called by replica, by the server for the metadata log (OpenStandalone), by tools (Check). Appends of one log take turns under its
+// mutex; readers use an immutable segment list, atomics and a mutex that is never held across I/O. Periodic work is Manager steps (retention,
+// flush, checkpoints, file deletion, moves), run by Start; syncs for waiters run on a goroutine per log that is joined by Close.
+//
+// Lock order: Manager.changeMu, Manager.mu, Log.syncMu, Log.mu, tail.mu, segment.mu, segmentFiles.mu. OnDirFailure, the done of FlushGroup,
+// ConfigOf and the high watermark source are called without any of them.
+//
+// Reading order: log.go (what a log holds), append.go, read.go, segment.go, index.go, flush.go, load.go and recover.go (start), retention.go,
+// truncate.go, manager.go, dirs.go, loops.go, moves.go (between directories), check.go.
+//
 // Not here: who leads, high watermark (replica), requests (server/handler).
 package storage

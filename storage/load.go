@@ -131,8 +131,8 @@ func (l *Log) listSegments() (segmentsFound, error) {
 	return found, nil
 }
 
-// finishSwaps ends a cleaner pass that had written all its output: .swap files take the place of the segments that they replace. A pass that
-// had not (there are .cleaned files still) is undone by removing its output.
+// finishSwaps ends a cleaner pass that had written all its output: .swap files take the place of the segments that they replace. A
+// pass that had not (there are .cleaned files still) is undone by removing its output.
 func (l *Log) finishSwaps(dir string, files []fs.DirEntry) error {
 	minCleaned := int64(-1)
 	var swaps, logs []int64

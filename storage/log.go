@@ -52,6 +52,7 @@ type logDir struct {
 	path    string
 	id      [16]byte
 	offline atomic.Bool
+	logs    atomic.Int32 // how many lie in it
 	mu      sync.Mutex
 	err     error // guarded by mu: why it is offline
 	told    bool  // guarded by mu: OnDirFailure was called
@@ -69,10 +70,9 @@ func (d *logDir) fail(err error) {
 	d.offline.Store(true)
 }
 
-// Log is one partition's log.
-//
-// Lock order: syncMu, mu, tail.mu, segment.mu, segmentFiles.mu. mu orders everything that changes the log; syncMu keeps a flush and a truncation
-// apart. Readers take neither: they use the segment list, the atomics and for a moment tail.mu.
+// Log is one partition's log.  Lock order: syncMu, mu, tail.mu, segment.mu, segmentFiles.mu. mu orders everything that changes the
+// log; syncMu keeps a flush and a truncation apart. Readers take neither: they use the segment list, the atomics and for a moment
+// tail.mu.
 type Log struct {
 	env   *env
 	where atomic.Pointer[logDir]
@@ -104,7 +104,6 @@ type Log struct {
 	born        bool       // partition.metadata and the log directory's entry are durable
 	changed     bool       // since start: Close has something to do
 	lastFlushMs int64      // monotonic
-	unflushed   int64      // records since the last flush
 	retired     []retired
 	epoch       int64 // counts truncations, so that a flush under way does not move the recovery point above one
 

@@ -276,8 +276,8 @@ func (l *Log) needProducers() error {
 	return nil
 }
 
-// OnHighWatermark tells that everything below hw is replicated: transactions whose markers lie below it no longer hold back the last stable
-// offset. Cheap when there are none.
+// OnHighWatermark tells that everything below hw is replicated: transactions whose markers lie below it no longer hold back the last
+// stable offset. Cheap when there are none.
 func (l *Log) OnHighWatermark(hw int64) {
 	l.hwNow.Store(hw)
 	if l.unstable.Load() < 0 {

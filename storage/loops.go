@@ -15,8 +15,8 @@ type dueTimes struct {
 	checkpoint, producers, flush time.Time
 }
 
-// Start starts the periodic work: one loop for checkpoints, file deletion, flush.ms and producer expiry, one for retention, one for moves between
-// directories.
+// Start starts the periodic work: one loop for checkpoints, file deletion, flush.ms and producer expiry, one for retention, one for
+// moves between directories.
 func (m *Manager) Start() {
 	now := m.env.clk.Mono()
 	first := now.Add(m.opts.InitialTaskDelay)

@@ -3,6 +3,8 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -23,12 +25,14 @@ type Manager struct {
 	opts      Options
 	env       *env
 	dirs      []*logDir
+	metaDir   *logDir // metadata.log.dir if it is none of dirs: identified and locked, the controller's otherwise
 	clusterID string
 	hwSource  atomic.Pointer[func(*Log) int64]
 
 	changeMu sync.Mutex
 	mu       sync.RWMutex
 	byName   map[topicPartition]*Log  // guarded by mu
+	byTopic  map[string][]*Log        // guarded by mu
 	byID     map[idKey]*Log           // guarded by mu
 	moves    map[topicPartition]*move // guarded by mu
 	configs  map[LogConfig]*LogConfig // guarded by mu: logs of equal settings share them
@@ -52,14 +56,15 @@ type removal struct {
 	atMs int64 // monotonic
 }
 
-// Open makes, locks and checks the log directories and loads what they hold; after an unclean stop it repairs it. A directory that fails is
-// offline, and the others go on; it is an error when none is left.
+// Open makes, locks and checks the log directories and loads what they hold; after an unclean stop it repairs it. A directory that
+// fails is offline, and the others go on; it is an error when none is left.
 func Open(o Options) (*Manager, error) {
 	o = o.withDefaults()
 	m := &Manager{
 		opts:    o,
 		env:     newEnv(o.FS, o.Clock, o.Log, o.MaxOpenSegments),
 		byName:  map[topicPartition]*Log{},
+		byTopic: map[string][]*Log{},
 		byID:    map[idKey]*Log{},
 		moves:   map[topicPartition]*move{},
 		configs: map[LogConfig]*LogConfig{},
@@ -183,10 +188,8 @@ func (m *Manager) ConfigChanged(topic string, cfg LogConfig) {
 	p := m.shareConfig(cfg)
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	for tp, l := range m.byName {
-		if tp.topic == topic {
-			l.cfg.Store(p)
-		}
+	for _, l := range m.byTopic[topic] {
+		l.cfg.Store(p)
 	}
 	for tp, mv := range m.moves {
 		if tp.topic == topic {
@@ -231,8 +234,9 @@ func (m *Manager) highWatermark(l *Log) int64 {
 	return l.hwNow.Load()
 }
 
-// Create makes a log, or gives the one that is there. dir "" takes the directory with the fewest logs. A directory of the same name that belongs
-// to another topic id is put aside as -stray. Nothing is synced: the cluster metadata is the truth about which logs there are.
+// Create makes a log, or gives the one that is there. dir "" takes the directory with the fewest logs. A directory of the same name
+// that belongs to another topic id is put aside as -stray. Nothing is synced: the cluster metadata is the truth about which logs
+// there are.
 func (m *Manager) Create(key PartitionKey, dir string) (*Log, error) {
 	m.changeMu.Lock()
 	defer m.changeMu.Unlock()
@@ -293,15 +297,32 @@ func (m *Manager) create(d *logDir, key PartitionKey) (*Log, error) {
 func (m *Manager) put(l *Log) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.putLocked(l)
+}
+
+func (m *Manager) putLocked(l *Log) {
 	m.byName[topicPartition{l.key.Topic, l.key.Partition}] = l
 	m.byID[idKey{l.key.ID, l.key.Partition}] = l
+	m.byTopic[l.key.Topic] = append(m.byTopic[l.key.Topic], l)
+	l.where.Load().logs.Add(1)
 }
 
 func (m *Manager) take(l *Log) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.takeLocked(l)
+}
+
+func (m *Manager) takeLocked(l *Log) {
 	delete(m.byName, topicPartition{l.key.Topic, l.key.Partition})
 	delete(m.byID, idKey{l.key.ID, l.key.Partition})
+	rest := slices.DeleteFunc(m.byTopic[l.key.Topic], func(o *Log) bool { return o == l })
+	if len(rest) == 0 {
+		delete(m.byTopic, l.key.Topic)
+	} else {
+		m.byTopic[l.key.Topic] = rest
+	}
+	l.where.Load().logs.Add(-1)
 }
 
 // adoptID gives a log whose partition.metadata was lost the id that the cluster knows.
@@ -322,16 +343,15 @@ func (m *Manager) adoptID(l *Log, key PartitionKey) error {
 
 // chooseDir is the named directory, or the one with the fewest logs (Kafka's rule).
 func (m *Manager) chooseDir(dir string) (*logDir, error) {
-	count := map[*logDir]int{}
-	for _, l := range m.Logs() {
-		count[l.where.Load()]++
+	if dir != "" {
+		dir = path.Clean(dir)
 	}
 	var best *logDir
 	for _, d := range m.dirs {
 		if dir != "" && d.path != dir {
 			continue
 		}
-		if !d.offline.Load() && (best == nil || count[d] < count[best]) {
+		if !d.offline.Load() && (best == nil || d.logs.Load() < best.logs.Load()) {
 			best = d
 		}
 	}
@@ -341,8 +361,8 @@ func (m *Manager) chooseDir(dir string) (*logDir, error) {
 	return best, nil
 }
 
-// Delete takes a log out; its directory gets the suffix -delete and goes after file.delete.delay.ms. Readers under way go on. A key that is not there
-// is deleted.
+// Delete takes a log out; its directory gets the suffix -delete and goes after file.delete.delay.ms. Readers under way go on. A key
+// that is not there is deleted.
 func (m *Manager) Delete(key PartitionKey) error {
 	m.changeMu.Lock()
 	defer m.changeMu.Unlock()
@@ -396,17 +416,14 @@ func (m *Manager) Reconcile(known func(topic string, id TopicID, partition int32
 		if known(l.key.Topic, l.key.ID, l.key.Partition) {
 			continue
 		}
-		if l.key.ID == (TopicID{}) && known(l.key.Topic, l.key.ID, l.key.Partition) {
-			continue
-		}
 		m.env.log.Warn().Str("dir", *l.dir.Load()).Msg("a log that the cluster does not know becomes stray")
 		errs = errors.Join(errs, m.putAside(l, strayDirSuffix))
 	}
 	return errs
 }
 
-// Close ends the periodic work and closes all logs: flushed, with their indexes, snapshots and checkpoints written, and the mark of a clean
-// stop in each directory where all that succeeded.
+// Close ends the periodic work and closes all logs: flushed, with their indexes, snapshots and checkpoints written, and the mark of
+// a clean stop in each directory where all that succeeded.
 func (m *Manager) Close() error {
 	m.mu.Lock()
 	if m.closed {
@@ -438,8 +455,8 @@ func (m *Manager) Close() error {
 	return errors.Join(errs, m.unlockDirs())
 }
 
-// volumeSyncLogs is from how many changed logs on one sync of the whole volume is taken instead of several for each log. Other programs' dirty
-// pages are synced with it, which for few logs would be a bad bargain.
+// volumeSyncLogs is from how many changed logs on one sync of the whole volume is taken instead of several for each log. Other
+// programs' dirty pages are synced with it, which for few logs would be a bad bargain.
 const volumeSyncLogs = 16
 
 // closeLogs closes all logs, several at a time: their syncs wait for the disk together.
@@ -519,7 +536,7 @@ func (m *Manager) forEach(logs []*Log, f func(*Log) error) error {
 
 func (m *Manager) unlockDirs() error {
 	var errs error
-	for _, d := range m.dirs {
+	for _, d := range m.identified() {
 		if d.lock != nil {
 			errs = errors.Join(errs, d.lock.Close())
 			d.lock = nil

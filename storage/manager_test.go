@@ -64,6 +64,31 @@ func TestMetaProperties(t *testing.T) {
 	}
 }
 
+// TestMetadataDir: a metadata.log.dir of its own says whose it is, too, and takes no logs.
+func TestMetadataDir(t *testing.T) {
+	d := newTestDisk(t)
+	o := d.options()
+	o.ClusterID, o.MetadataDir = "", "/meta"
+	m, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta, err := readMetaProperties(d.fs, "/meta")
+	if err != nil || meta.clusterID != m.ClusterID() || meta.nodeID != 1 || len(m.Dirs()) != 1 {
+		t.Fatalf("%+v, %v", meta, err)
+	}
+	if _, err := d.fs.Lock("/meta/.lock"); !errors.Is(err, vfs.ErrLocked) {
+		t.Fatalf("lock: %v", err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	o.ClusterID = "other"
+	if _, err := Open(o); err == nil {
+		t.Fatal("opened for another cluster")
+	}
+}
+
 // TestSeveralDirs: logs go where the fewest are; a directory that fails takes its logs with it, and no others.
 func TestSeveralDirs(t *testing.T) {
 	mem := vfs.NewMem()

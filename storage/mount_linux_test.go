@@ -25,14 +25,12 @@ func mountForTest(t *testing.T, kind string) (dir string, err error) {
 	case "tmpfs":
 		err = unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m")
 	case "overlay":
-		for _, n := range []string{"upper", "work"} { // on a tmpfs, as an overlay cannot lie on an overlay
-			if err := unix.Mount("tmpfs", path.Join(root, n), "tmpfs", 0, "size=64m"); err != nil {
-				return "", err
-			}
-			t.Cleanup(func() { _ = unix.Unmount(path.Join(root, n), unix.MNT_DETACH) }) // gone with the test's namespace otherwise
-			break
+		upper := path.Join(root, "upper")
+		if err := unix.Mount("tmpfs", upper, "tmpfs", 0, "size=64m"); err != nil { // an overlay's upper cannot lie on an overlay
+			return "", err
 		}
-		base := path.Join(root, "upper")
+		t.Cleanup(func() { _ = unix.Unmount(upper, unix.MNT_DETACH) }) // gone with the test's namespace otherwise
+		base := upper
 		for _, n := range []string{"u", "w"} {
 			if err := fs.MkdirAll(path.Join(base, n)); err != nil {
 				return "", err

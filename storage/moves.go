@@ -14,15 +14,16 @@ const (
 	moveFinal = 256 << 10
 )
 
-// move is a copy of a log on its way to another directory (AlterReplicaLogDirs), in a directory with the suffix -future. Its log follows by
-// batches as they are and takes the place of the other when it has all.
+// move is a copy of a log on its way to another directory (AlterReplicaLogDirs), in a directory with the suffix -future. Its log
+// follows by batches as they are and takes the place of the other when it has all.
 type move struct {
 	log   *Log
 	epoch int64 // of the source when copying began: a truncation there starts the copy over
 	begun bool
 }
 
-// MoveDir begins to move a log to another directory; the work is done by Start's loop. The directory it is in already ends a move under way.
+// MoveDir begins to move a log to another directory; the work is done by Start's loop. The directory it is in already ends a move
+// under way.
 func (m *Manager) MoveDir(key PartitionKey, dir string) error {
 	m.changeMu.Lock()
 	defer m.changeMu.Unlock()
@@ -224,8 +225,8 @@ func copyRange(src, f *Log) (int, error) {
 	return len(data), nil
 }
 
-// swap copies the rest while appends wait, gives the copy the log's place and name, and the old directory the suffix -delete. Callers of the log keep
-// their pointer: its inside changes.
+// swap copies the rest while appends wait, gives the copy the log's place and name, and the old directory the suffix -delete.
+// Callers of the log keep their pointer: its inside changes.
 func (m *Manager) swap(src *Log, mv *move, tp topicPartition) error {
 	f := mv.log
 	m.env.held.Add(1)
@@ -277,8 +278,8 @@ func (m *Manager) swap(src *Log, mv *move, tp topicPartition) error {
 	return m.Checkpoint()
 }
 
-// renameForSwap names the copy first, so that at no time the log is only in a directory that is about to be deleted; a crash in between leaves
-// two directories of one name, of which the next start keeps the longer log.
+// renameForSwap names the copy first, so that at no time the log is only in a directory that is about to be deleted; a crash in
+// between leaves two directories of one name, of which the next start keeps the longer log.
 func (m *Manager) renameForSwap(src, f *Log, oldDir, gone, final string) error {
 	fs := m.env.fs
 	if err := fs.Rename(*f.dir.Load(), final); err != nil {
@@ -299,7 +300,8 @@ func (m *Manager) renameForSwap(src, f *Log, oldDir, gone, final string) error {
 // become takes over the inside of another log, whose directory is dir now; both are locked or private.
 func (l *Log) become(f *Log, dir string) {
 	f.setPath(dir)
-	l.where.Store(f.where.Load())
+	l.where.Swap(f.where.Load()).logs.Add(-1)
+	f.where.Load().logs.Add(1)
 	l.dir.Store(&dir)
 	l.setSegments(f.segments())
 	l.tail.Store(f.tail.Load())

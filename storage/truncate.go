@@ -55,8 +55,8 @@ func (l *Log) truncateTo(offset int64) error {
 	return l.afterTruncation(end)
 }
 
-// cutSegment shortens the log's last segment so that it ends before the batch that holds offset, makes it the active one, and gives the log's new
-// end: lower than offset when that lay within a batch, as batches are not cut.
+// cutSegment shortens the log's last segment so that it ends before the batch that holds offset, makes it the active one, and gives
+// the log's new end: lower than offset when that lay within a batch, as batches are not cut.
 func (l *Log) cutSegment(s *segment, offset int64) (end int64, err error) {
 	f, err := l.open(s)
 	if err != nil {
@@ -85,7 +85,8 @@ func (l *Log) cutSegment(s *segment, offset int64) (end int64, err error) {
 		s.firstTs = -1
 	}
 	s.mu.Unlock()
-	// The indexes are made anew rather than cut: entries of the cut tail may be anywhere in a time index. Whoever reads now keeps the old ones.
+	// The indexes are made anew rather than cut: entries of the cut tail may be anywhere in a time index. Whoever reads now keeps
+	// the old ones.
 	l.drop(s)
 	_, _, err = l.rebuildIndexes(s, f.log)
 	return offset, err
@@ -167,8 +168,8 @@ func (l *Log) truncateFully(offset int64) error {
 	return nil
 }
 
-// dropSegments removes the given segments at once, and their snapshots; keep is how many stay. The newest goes first, so that a crash in between leaves
-// a log without a hole.
+// dropSegments removes the given segments at once, and their snapshots; keep is how many stay. The newest goes first, so that a
+// crash in between leaves a log without a hole.
 func (l *Log) dropSegments(segs []*segment, keep int) error {
 	if len(segs) == 0 {
 		return nil
