@@ -209,7 +209,7 @@ func (s *shard[M]) load() {
 }
 
 // applyLocked folds a batch; what comes of the end of a transaction (answers to calls that waited for it) is for the caller to fire.
-func (s *shard[M]) applyLocked(b LoadedBatch) []answer {
+func (s *shard[M]) applyLocked(b LoadedBatch) []outcome {
 	switch {
 	case b.Marker:
 		e := s.machine.EndTxn(s.rt.now(), *b.Txn, b.Commit)
@@ -246,7 +246,7 @@ func (s *shard[M]) run(step func(m M, now Now) Effects) error {
 }
 
 // effectsLocked writes, applies and sets timers; it returns the answers that may leave at once.
-func (s *shard[M]) effectsLocked(e Effects) []answer {
+func (s *shard[M]) effectsLocked(e Effects) []outcome {
 	for _, t := range e.Timers {
 		s.timerLocked(t)
 	}
@@ -256,84 +256,77 @@ func (s *shard[M]) effectsLocked(e Effects) []answer {
 			s.writes[n-1].replies = append(s.writes[n-1].replies, e.Replies...)
 			return nil
 		}
-		return answers(e.Replies, nil)
+		return outcomes(e.Replies, nil)
 	}
-	return s.writeLocked(LoadedBatch{Records: e.Records, Txn: e.Txn}, e.Replies, func(committed func(error)) (int64, error) {
-		return s.rt.o.Writer.Write(s.partition, s.epoch, e.Records, e.Txn, s.rt.now().WallMs(), committed)
+	out := []outcome(nil)
+	for e.Loose && len(e.Records) > looseRecords && s.state == active {
+		out = append(out, s.recordsLocked(e.Records[:looseRecords], e.Txn, nil)...)
+		e.Records = e.Records[looseRecords:]
+	}
+	if s.state != active {
+		return append(out, outcomes(e.Replies, ErrNotAvailable)...) // one of the batches failed
+	}
+	return append(out, s.recordsLocked(e.Records, e.Txn, e.Replies)...)
+}
+
+// looseRecords is how many records that may be written apart go into one batch: well below the 1 MiB that a batch may have.
+const looseRecords = 1000
+
+func (s *shard[M]) recordsLocked(recs []Record, txn *Txn, replies []Reply) []outcome {
+	return s.writeLocked(LoadedBatch{Records: recs, Txn: txn}, replies, func() (Written, error) {
+		return s.rt.o.Writer.Write(s.partition, s.epoch, recs, txn, s.rt.now().WallMs())
 	})
 }
 
 // writeLocked appends a batch by do and folds it. The replies leave when it is committed.
-func (s *shard[M]) writeLocked(b LoadedBatch, replies []Reply, do func(committed func(error)) (int64, error)) []answer {
-	w := &write[M]{shard: s, replies: replies}
-	s.writes = append(s.writes, w)
-	next, err := do(w.committed)
+func (s *shard[M]) writeLocked(b LoadedBatch, replies []Reply, do func() (Written, error)) []outcome {
+	at, err := do()
 	if err != nil {
-		s.writes = s.writes[:len(s.writes)-1]
 		s.rt.o.Log.Error().Err(err).Str("topic", s.rt.o.Topic).Int32("partition", s.partition).Msg("writing coordinator state failed")
-		return append(answers(replies, err), s.dropLocked(failed, err)...)
+		return append(outcomes(replies, err), s.dropLocked(failed, err)...)
 	}
+	w := &write[M]{shard: s, replies: replies, known: at.Committed}
+	s.writes = append(s.writes, w)
 	for i := range b.Records {
-		b.Records[i].Offset = next - int64(len(b.Records)-i)
+		b.Records[i].Offset = at.NextOffset - int64(len(b.Records)-i)
 	}
 	out := s.applyLocked(b)
-	return append(w.appliedLocked(), out...)
+	out = append(s.settleLocked(), out...)
+	if at.After != nil {
+		out = append(out, outcome{run: func() { at.After(w.committed) }})
+	}
+	return out
 }
 
-// write is an append whose commitment may become known while the shard is locked by the writer itself, or later by a follower's fetch.
+// write is an append whose commitment may become known later, by a follower's fetch or a sync.
 type write[M Machine] struct {
 	shard   *shard[M]
-	replies []Reply // guarded by shard.mu
-	mu      sync.Mutex
-	known   bool  // guarded by mu, taken after shard.mu
-	err     error // guarded by mu
-	applied bool  // guarded by mu
+	replies []Reply // guarded by shard.mu, as are the others
+	known   bool
+	err     error
 }
 
 // committed hears that the append is committed, or never will be.
 func (w *write[M]) committed(err error) {
-	w.mu.Lock()
-	w.known, w.err = true, err
-	applied := w.applied
-	w.mu.Unlock()
-	if !applied {
-		return // appliedLocked, still to come on the writing goroutine, answers
-	}
 	w.shard.mu.Lock()
+	w.known, w.err = true, err
 	after := w.shard.settleLocked()
 	w.shard.mu.Unlock()
 	fire(after)
 }
 
-func (w *write[M]) appliedLocked() []answer {
-	w.mu.Lock()
-	w.applied = true
-	known := w.known
-	w.mu.Unlock()
-	if !known {
-		return nil
-	}
-	return w.shard.settleLocked()
-}
-
 // settleLocked answers the calls of the writes at the front whose fate is known: a reply never leaves before the records of all writes
 // before it are committed.
-func (s *shard[M]) settleLocked() (out []answer) {
-	for len(s.writes) > 0 {
+func (s *shard[M]) settleLocked() (out []outcome) {
+	for len(s.writes) > 0 && s.writes[0].known {
 		w := s.writes[0]
-		w.mu.Lock()
-		known, err := w.known && w.applied, w.err
-		w.mu.Unlock()
-		if !known {
-			return out
-		}
-		if err != nil {
-			s.rt.o.Log.Warn().Err(err).Str("topic", s.rt.o.Topic).Int32("partition", s.partition).Msg("coordinator state was not committed")
-			return append(out, s.dropLocked(failed, err)...)
+		if w.err != nil {
+			s.rt.o.Log.Warn().Err(w.err).Str("topic", s.rt.o.Topic).Int32("partition", s.partition).Msg("coordinator state was not committed")
+			return append(out, s.dropLocked(failed, w.err)...)
 		}
 		s.writes[0] = nil
 		s.writes = s.writes[1:]
-		out = append(out, answers(w.replies, nil)...)
+		out = append(out, outcomes(w.replies, nil)...)
 	}
 	return out
 }
@@ -347,8 +340,8 @@ func (s *shard[M]) marker(txn Txn, commit bool, coordinatorEpoch int32, done fun
 		return
 	}
 	replies := []Reply{{To: markerDone(done)}}
-	after := s.writeLocked(LoadedBatch{Txn: &txn, Marker: true, Commit: commit}, replies, func(committed func(error)) (int64, error) {
-		return s.rt.o.Writer.WriteMarker(s.partition, s.epoch, txn, commit, coordinatorEpoch, committed)
+	after := s.writeLocked(LoadedBatch{Txn: &txn, Marker: true, Commit: commit}, replies, func() (Written, error) {
+		return s.rt.o.Writer.WriteMarker(s.partition, s.epoch, txn, commit, coordinatorEpoch)
 	})
 	s.mu.Unlock()
 	fire(after)
@@ -398,7 +391,7 @@ func (s *shard[M]) drop(err error) {
 }
 
 // dropLocked fails everything that waits. A failed shard is loaded again at once, since its log is the truth.
-func (s *shard[M]) dropLocked(to shardState, err error) (out []answer) {
+func (s *shard[M]) dropLocked(to shardState, err error) (out []outcome) {
 	if s.state == gone || s.state == failed {
 		return nil
 	}
@@ -408,11 +401,11 @@ func (s *shard[M]) dropLocked(to shardState, err error) (out []answer) {
 	}
 	s.timers = map[string]*deadline{}
 	for _, w := range s.writes {
-		out = append(out, answers(w.replies, err)...)
+		out = append(out, outcomes(w.replies, err)...)
 	}
 	s.writes = nil
 	for _, h := range s.machine.Dropped() {
-		out = append(out, answer{reply: Reply{To: h}, err: err})
+		out = append(out, outcome{reply: Reply{To: h}, err: err})
 	}
 	if to == failed {
 		s.rt.reload(s)
@@ -441,29 +434,33 @@ func (r *Runtime[M]) newShard(partition, epoch int32) *shard[M] {
 	return &shard[M]{rt: r, partition: partition, epoch: epoch, machine: r.o.New(partition, epoch), timers: map[string]*deadline{}}
 }
 
-// answer is a reply on its way out, or the error that comes instead.
-type answer struct {
+// outcome is what is left to do when the shard is unlocked: a reply, or the error that comes instead, or something of the log's.
+type outcome struct {
 	reply Reply
 	err   error
+	run   func()
 }
 
-func answers(replies []Reply, err error) []answer {
+func outcomes(replies []Reply, err error) []outcome {
 	if len(replies) == 0 {
 		return nil
 	}
-	out := make([]answer, len(replies))
+	out := make([]outcome, len(replies))
 	for i, r := range replies {
-		out[i] = answer{r, err}
+		out[i] = outcome{reply: r, err: err}
 	}
 	return out
 }
 
-// fire answers; the shard must not be locked.
-func fire(list []answer) {
+// fire does what is left to do; the shard must not be locked.
+func fire(list []outcome) {
 	for _, a := range list {
-		if a.err != nil {
+		switch {
+		case a.run != nil:
+			a.run()
+		case a.err != nil:
 			a.reply.To.Fail(a.err)
-		} else {
+		default:
 			a.reply.To.Complete(a.reply.Response)
 		}
 	}

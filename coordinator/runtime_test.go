@@ -19,35 +19,33 @@ import (
 type memLog struct {
 	mu      sync.Mutex
 	batches []LoadedBatch
+	next    int64
 	hold    bool
 	held    []func(error)
 	fail    error
 }
 
-func (l *memLog) Write(_, _ int32, recs []Record, txn *Txn, _ int64, committed func(error)) (int64, error) {
-	return l.add(LoadedBatch{Records: recs, Txn: txn}, committed)
+func (l *memLog) Write(_, _ int32, recs []Record, txn *Txn, _ int64) (Written, error) {
+	return l.add(LoadedBatch{Records: recs, Txn: txn})
 }
 
-func (l *memLog) WriteMarker(_, _ int32, txn Txn, commit bool, _ int32, committed func(error)) (int64, error) {
-	return l.add(LoadedBatch{Txn: &txn, Marker: true, Commit: commit}, committed)
+func (l *memLog) WriteMarker(_, _ int32, txn Txn, commit bool, _ int32) (Written, error) {
+	return l.add(LoadedBatch{Txn: &txn, Marker: true, Commit: commit})
 }
 
-func (l *memLog) add(b LoadedBatch, committed func(error)) (int64, error) {
+func (l *memLog) add(b LoadedBatch) (Written, error) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.fail != nil {
-		defer l.mu.Unlock()
-		return 0, l.fail
+		return Written{}, l.fail
 	}
 	l.batches = append(l.batches, b)
-	n := int64(len(l.batches))
+	l.next += int64(max(len(b.Records), 1))
+	w := Written{NextOffset: l.next, Committed: !l.hold}
 	if l.hold {
-		l.held = append(l.held, committed)
-		l.mu.Unlock()
-		return n, nil
+		w.After = func(committed func(error)) { l.held = append(l.held, committed) }
 	}
-	l.mu.Unlock()
-	committed(nil)
-	return n, nil
+	return w, nil
 }
 
 func (l *memLog) Load(_ int32, each func(LoadedBatch) error) error {

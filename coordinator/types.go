@@ -56,6 +56,8 @@ type Effects struct {
 	Records []Record
 	// Txn, when set, makes Records part of that transaction.
 	Txn *Txn
+	// Loose says that Records have nothing to do with each other (deletions): they may be written in several batches.
+	Loose bool
 	// Replies fail instead (Handle.Fail) when the records, or some written before them, are not committed.
 	Replies []Reply
 	Timers  []TimerChange
@@ -80,13 +82,23 @@ type Machine interface {
 
 // PartitionWriter is the log of an internal topic as the runtime needs it; server wires it to replica partitions.
 type PartitionWriter interface {
-	// Write appends the records as one batch under the leader epoch and returns the offset after the last.
-	// committed runs, without a lock held, possibly before Write returns, once they are committed or known to be lost.
-	Write(partition int32, leaderEpoch int32, recs []Record, txn *Txn, nowMs int64, committed func(err error)) (nextOffset int64, err error)
+	// Write appends the records as one batch under the leader epoch.
+	Write(partition int32, leaderEpoch int32, recs []Record, txn *Txn, nowMs int64) (Written, error)
 	// WriteMarker appends the control batch that ends a producer's transaction.
-	WriteMarker(partition int32, leaderEpoch int32, txn Txn, commit bool, coordinatorEpoch int32, committed func(err error)) (nextOffset int64, err error)
-	// Load reads the partition from its start to its current end, in order. A marker comes as marker=true with commit set.
+	WriteMarker(partition int32, leaderEpoch int32, txn Txn, commit bool, coordinatorEpoch int32) (Written, error)
+	// Load reads the partition from its start to its current end, in order. A marker comes as Marker with Commit set.
 	Load(partition int32, each func(LoadedBatch) error) error
+}
+
+// Written is an append that was done.
+type Written struct {
+	// NextOffset is the offset after the last record.
+	NextOffset int64
+	// Committed says that the records are committed already.
+	Committed bool
+	// After is run by the runtime once it holds no lock: it wakes who waited for the records. Unless Committed it arranges that committed
+	// runs, without a lock held, when the records are committed or known to be lost. nil if there is nothing to do.
+	After func(committed func(err error))
 }
 
 // LoadedBatch is a batch read while loading.
