@@ -14,7 +14,7 @@
 // flush, checkpoints, file deletion, moves), run by Start; syncs for waiters run on a goroutine per log that is joined by Close.
 //
 // Lock order: Manager.changeMu, Manager.mu, Log.syncMu, Log.mu, tail.mu, segment.mu, segmentFiles.mu. OnDirFailure, the done of FlushGroup,
-// ConfigOf and the high watermark source are called without any of them.
+// ConfigOf and the high watermark source are called without any of them but changeMu: they create, delete and move no logs.
 //
 // Reading order: log.go (what a log holds), append.go, read.go, segment.go, index.go, flush.go, load.go and recover.go (start), retention.go,
 // truncate.go, manager.go, dirs.go, loops.go, moves.go (between directories), check.go.

@@ -116,8 +116,8 @@ func setProducer(data []byte, id int64, seq int32) {
 	b.RenewCRC()
 }
 
-// verify starts a broker on a disk as a failure left it: everything below atLeast must be there as it was written, and after a clean stop Check
-// must find nothing.
+// verify starts a broker on a disk as a failure left it: everything below atLeast must be there as it was written, and after a clean
+// stop Check must find nothing.
 func (g *ledger) verify(t *testing.T, d *testDisk, atLeast int64, what string) {
 	t.Helper()
 	m, err := Open(d.options())
@@ -161,8 +161,8 @@ func (g *ledger) verify(t *testing.T, d *testDisk, atLeast int64, what string) {
 	mustCheck(t, d.fs, d.dir)
 }
 
-// TestFailEachOperation fails the i-th file operation, once or from then on, whole or torn, for every i of the story; after a kill -9 everything
-// acknowledged must be there.
+// TestFailEachOperation fails the i-th file operation, once or from then on, whole or torn, for every i of the story; after a kill
+// -9 everything acknowledged must be there.
 func TestFailEachOperation(t *testing.T) {
 	for _, o := range []vfs.ErrOptions{{}, {Sticky: true}, {Mode: vfs.ModeWrites, Torn: true}, {Mode: vfs.ModeWrites, Torn: true, Sticky: true}} {
 		for i := int64(0); ; i++ {
@@ -185,8 +185,8 @@ func TestFailEachOperation(t *testing.T) {
 	}
 }
 
-// TestCrashAtEachOperation cuts the power before every file operation of the story: what a flush or a clean stop acknowledged must be there,
-// whether nothing else or any part of it reached the disk.
+// TestCrashAtEachOperation cuts the power before every file operation of the story: what a flush or a clean stop acknowledged must
+// be there, whether nothing else or any part of it reached the disk.
 func TestCrashAtEachOperation(t *testing.T) {
 	for seed := range uint64(3) {
 		crashStory(t, seed)
