@@ -68,10 +68,11 @@ type shard[M Machine] struct {
 	epoch     int32
 
 	mu      sync.Mutex
-	state   shardState           // guarded by mu
-	machine M                    // guarded by mu
-	timers  map[string]*deadline // guarded by mu
-	writes  []*write[M]          // guarded by mu: those whose commitment is not known yet, in order
+	state   shardState             // guarded by mu
+	machine M                      // guarded by mu
+	timers  map[string]*deadline   // guarded by mu
+	later   []func(M, Now) Effects // guarded by mu: steps that wait for the end of loading
+	writes  []*write[M]            // guarded by mu: those whose commitment is not known yet, in order
 }
 
 type deadline struct {
@@ -148,6 +149,24 @@ func (r *Runtime[M]) Submit(partition int32, step func(m M, now Now) Effects) er
 	return s.run(step)
 }
 
+// Later is Submit that waits for a shard that is loading. Steps on shards that are lost are dropped.
+func (r *Runtime[M]) Later(partition int32, step func(m M, now Now) Effects) {
+	r.mu.RLock()
+	s := r.shards[partition]
+	r.mu.RUnlock()
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	if s.state == loading {
+		s.later = append(s.later, step)
+		s.mu.Unlock()
+		return
+	}
+	s.mu.Unlock()
+	_ = s.run(step) // lost meanwhile
+}
+
 // Marker appends the control batch that ends a transaction to the partition's own log and applies it (the markers of
 // __consumer_offsets go through the shard that owns its log). done runs once it is committed.
 func (r *Runtime[M]) Marker(partition int32, txn Txn, commit bool, coordinatorEpoch int32, done func(error)) {
@@ -202,6 +221,12 @@ func (s *shard[M]) load() {
 	}
 	s.state = active
 	after := s.effectsLocked(s.machine.Loaded(s.rt.now()))
+	for _, step := range s.later {
+		if s.state == active {
+			after = append(after, s.effectsLocked(step(s.machine, s.rt.now()))...)
+		}
+	}
+	s.later = nil
 	s.mu.Unlock()
 	fire(after)
 	s.rt.o.Log.Debug().Str("topic", s.rt.o.Topic).Int32("partition", s.partition).Int("records", records).

@@ -27,6 +27,8 @@ type Record struct {
 type Txn struct {
 	ProducerID    int64
 	ProducerEpoch int16
+	// MarkerVersion is the transaction version under which its marker is written (KIP-890); 0 otherwise.
+	MarkerVersion int16
 }
 
 // Handle is a call waiting for its answer. Machines keep handles of parked calls and never look inside; a test gives them numbers.

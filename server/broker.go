@@ -45,6 +45,7 @@ type Broker struct {
 	store     *storage.Manager
 	replicas  *replica.Manager
 	control   *controller.Controller
+	coord     *coordinators
 	handler   *handler.Handler
 	net       *network
 	listening []*listener
@@ -87,7 +88,8 @@ func Start(o Options) (_ *Broker, err error) {
 	if b.store, err = storage.Open(b.storageOptions()); err != nil {
 		return nil, fmt.Errorf("open log directories: %w", err)
 	}
-	b.replicas = replica.New(replica.Options{NodeID: o.Config.NodeID(), Store: replica.StoreOf(b.store), Clock: o.Clock, Wheel: b.wheel, Log: component(o.Log, "replica")})
+	b.coord = newCoordinators(b)
+	b.replicas = replica.New(replica.Options{NodeID: o.Config.NodeID(), Store: replica.StoreOf(b.store), Clock: o.Clock, Wheel: b.wheel, Log: component(o.Log, "replica"), OnRole: b.coord.role})
 	b.store.SetHWSource(b.replicas.HighWatermark)
 	if err := b.startController(); err != nil {
 		return nil, fmt.Errorf("open metadata: %w", err)
@@ -132,6 +134,9 @@ func (b *Broker) close() error {
 	}
 	if b.control != nil {
 		errs = append(errs, b.control.Close())
+	}
+	if b.coord != nil {
+		b.coord.close()
 	}
 	if b.replicas != nil {
 		b.replicas.Close()
@@ -199,6 +204,7 @@ func (b *Broker) newHandler() *handler.Handler {
 		Config:     b.settings.Load,
 		Controller: b.control,
 		Data:       handler.NewDataPlane(b.replicas, b.sessionSlots, b.control.AllocateProducerIDs),
+		Groups:     b.coord.groups,
 		Clock:      b.o.Clock,
 		Wheel:      b.wheel,
 		Log:        component(b.o.Log, "handler"),

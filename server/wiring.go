@@ -208,6 +208,7 @@ func random64() uint64 {
 func (b *Broker) publish(img *metadata.Image, d *metadata.Delta) {
 	first := b.images.Load() == nil
 	b.newest.Store(img)
+	b.coord.changed(d)
 	b.applyConfigs(img, d, first)
 	if first {
 		b.replicas.ApplyImage(img)
@@ -216,6 +217,7 @@ func (b *Broker) publish(img *metadata.Image, d *metadata.Delta) {
 		b.replicas.ApplyDelta(img, d)
 	}
 	b.images.Store(img)
+	b.coord.deleted(d)
 }
 
 // applyConfigs gives changed dynamic settings to those who hold a copy; all others ask the resolver each time.

@@ -2,6 +2,8 @@ package group
 
 import (
 	"bytes"
+	"encoding/base64"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -68,7 +70,7 @@ func (s *Shard) join(e *coordinator.Effects, now coordinator.Now, g *classicGrou
 		return
 	}
 	if req.InstanceID != nil {
-		id := *req.InstanceID + "-" + c.FreshID
+		id := *req.InstanceID + "-" + javaUUID(c.FreshID)
 		if old, ok := g.static[*req.InstanceID]; ok {
 			s.rejoinStatic(e, now, g, g.members[old], id, h, req)
 			return
@@ -76,7 +78,7 @@ func (s *Shard) join(e *coordinator.Effects, now coordinator.Now, g *classicGrou
 		s.addMember(e, now, g, id, c, h, req)
 		return
 	}
-	id := c.ID + "-" + c.FreshID
+	id := c.ID + "-" + javaUUID(c.FreshID)
 	if v < 4 {
 		s.addMember(e, now, g, id, c, h, req)
 		return
@@ -121,6 +123,15 @@ func (s *Shard) joinKnown(e *coordinator.Effects, now coordinator.Now, g *classi
 	default:
 		answer(e, h, g.joined(v, m, g.leader, false))
 	}
+}
+
+// javaUUID is a fresh id in the form of java.util.UUID, which the ids of classic members have.
+func javaUUID(fresh string) string {
+	b, err := base64.RawURLEncoding.DecodeString(fresh)
+	if err != nil || len(b) != 16 {
+		return fresh
+	}
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // accepts tells whether the group has room for the member.

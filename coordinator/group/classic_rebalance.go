@@ -219,7 +219,7 @@ func (g *classicGroup) selectProtocol() string {
 		buckets *= 2
 	}
 	slices.SortFunc(names, func(a, b string) int {
-		ha, hb := hashCode(a), hashCode(b)
+		ha, hb := coordinator.HashCode(a), coordinator.HashCode(b)
 		ha, hb = (ha^int32(uint32(ha)>>16))&(buckets-1), (hb^int32(uint32(hb)>>16))&(buckets-1)
 		if ha != hb {
 			return int(ha - hb)
@@ -262,17 +262,4 @@ func (g *classicGroup) subscriptions() map[string]bool {
 		}
 	}
 	return topics
-}
-
-// hashCode is Java's String.hashCode.
-func hashCode(s string) (h int32) {
-	for _, r := range s {
-		if r > 0xffff { // two UTF-16 units
-			r -= 0x10000
-			h = h*31 + (0xd800 + r>>10)
-			r = 0xdc00 + r&0x3ff
-		}
-		h = h*31 + r
-	}
-	return h
 }

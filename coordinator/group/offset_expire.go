@@ -1,6 +1,8 @@
 package group
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/kaja-mq/kaja/coordinator"
@@ -23,7 +25,7 @@ func (s *Shard) nextExpiry(now coordinator.Now) coordinator.TimerChange {
 
 // expire deletes offsets that nobody has used for offsets.retention.minutes, and groups that are empty and have none left.
 func (s *Shard) expire(now coordinator.Now) coordinator.Effects {
-	e := coordinator.Effects{Timers: []coordinator.TimerChange{s.nextExpiry(now)}}
+	e := coordinator.Effects{Loose: true, Timers: []coordinator.TimerChange{s.nextExpiry(now)}}
 	s.Expire(&e, now)
 	return e
 }
@@ -64,16 +66,17 @@ func (s *Shard) expireGroup(e *coordinator.Effects, g *group, nowMs int64) (left
 
 // TopicsDeleted deletes the offsets of topics that are gone, by name and id, those of open transactions too. An offset that knows its topic's
 // id stays if that is another topic of the same name.
-func (s *Shard) TopicsDeleted(topics map[string][16]byte) (e coordinator.Effects) {
-	for _, g := range s.sortedGroups() {
-		o := s.offsets.groups[g.id]
-		for _, tp := range o.all(true) {
-			id, gone := topics[tp.topic]
-			if c, ok := o.get(tp); ok && c.topicID != ([16]byte{}) && c.topicID != id {
-				continue
-			}
-			if gone {
-				e.Records = append(e.Records, offsetTombstone(g.id, tp))
+func (s *Shard) TopicsDeleted(topics map[string][16]byte) coordinator.Effects {
+	e := coordinator.Effects{Loose: true}
+	names := slices.Sorted(maps.Keys(topics))
+	for _, id := range slices.Sorted(maps.Keys(s.offsets.groups)) {
+		o := s.offsets.groups[id]
+		for _, name := range names {
+			for _, tp := range o.of(name) {
+				if c, ok := o.get(tp); ok && c.topicID != ([16]byte{}) && c.topicID != topics[name] {
+					continue
+				}
+				e.Records = append(e.Records, offsetTombstone(id, tp))
 			}
 		}
 	}

@@ -98,6 +98,22 @@ func (g *groupOffsets) unstable(tp topicPartition) bool {
 	return false
 }
 
+// of lists the partitions of one topic with offsets, committed or pending: sorted.
+func (g *groupOffsets) of(topic string) (out []topicPartition) {
+	for p := range g.topics[topic] {
+		out = append(out, topicPartition{topic, p})
+	}
+	for _, pending := range g.pending {
+		for tp := range pending {
+			if tp.topic == topic {
+				out = append(out, tp)
+			}
+		}
+	}
+	slices.SortFunc(out, compareTopicPartition)
+	return slices.Compact(out)
+}
+
 // all lists the partitions with offsets: sorted, committed and, if asked for, pending ones.
 func (g *groupOffsets) all(pending bool) []topicPartition {
 	if g == nil {

@@ -27,6 +27,8 @@ type Handler struct {
 	Controller Controller
 	// Data is what the handlers of records need: partitions, producer ids, fetch sessions.
 	Data *DataPlane
+	// Groups coordinates groups and their offsets.
+	Groups GroupCoordinator
 	// Config gives the broker's effective configuration now, dynamic settings included; its Static is what the process started with.
 	Config func() *config.Resolver
 

@@ -1,0 +1,41 @@
+package handler
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kaja-mq/kaja/coordinator"
+	"github.com/kaja-mq/kaja/coordinator/group"
+)
+
+// DeleteGroups (key 42), versions 0 to 3.
+//
+//	v1 throttle  v2 flexible  v3 message
+//
+// A group goes with its offsets, those of open transactions too. Deviations: none.
+func (h *Handler) deleteGroups(c Call) {
+	req := kmsg.NewPtrDeleteGroupsRequest()
+	if !decode(c, req) {
+		return
+	}
+	g := newGathered(c, len(req.Groups), func(parts []any) kmsg.Response {
+		resp := kmsg.NewPtrDeleteGroupsResponse()
+		resp.Version = req.Version
+		for _, p := range parts {
+			resp.Groups = append(resp.Groups, p.(kmsg.DeleteGroupsResponseGroup))
+		}
+		return resp
+	})
+	for i, id := range req.Groups {
+		part := gatheredPart{g, i, func(err error) any {
+			r := kmsg.NewDeleteGroupsResponseGroup()
+			r.Group, r.ErrorCode = id, coordinatorError(err).Code
+			return r
+		}, func(resp kmsg.Response) any {
+			return resp.(*kmsg.DeleteGroupsResponse).Groups[0]
+		}}
+		h.submit(id, part, func(s *group.Shard, _ coordinator.Now, hd coordinator.Handle) coordinator.Effects {
+			return s.DeleteGroups(hd, []string{id})
+		})
+	}
+	g.settle(c)
+}
