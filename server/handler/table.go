@@ -65,6 +65,8 @@ func rows() []row {
 		{key: 60, f: (*Handler).describeCluster},
 		{key: 61, f: (*Handler).describeProducers},
 		{key: 64, f: (*Handler).unregisterBroker},
+		{key: 68, f: (*Handler).consumerGroupHeartbeat},
+		{key: 69, f: (*Handler).consumerGroupDescribe},
 		{key: 74, f: (*Handler).listConfigResources},
 		{key: 75, f: (*Handler).describeTopicPartitions},
 	}
