@@ -18,13 +18,12 @@ type alteration struct {
 	res metadata.Resource
 	ops []configOp
 	err apiError
+	// replace tells that what is not among the operations goes away (AlterConfigs).
+	replace bool
 }
 
 // LogLevel is a change of a logger's level; an empty level is back to the default.
 type LogLevel struct{ Logger, Level string }
-
-// rootLogger is the only logger there is: kaja's log has one level.
-const rootLogger = "root"
 
 // incrementalAlterConfigs decides an IncrementalAlterConfigs request; each resource stands for itself.
 func (m *machine) incrementalAlterConfigs(req *kmsg.IncrementalAlterConfigsRequest) ([]versioned, *kmsg.IncrementalAlterConfigsResponse, []LogLevel) {
@@ -55,7 +54,7 @@ func (m *machine) alterConfigs(req *kmsg.AlterConfigsRequest) ([]versioned, *kms
 	all := make([]alteration, len(req.Resources))
 	for i := range req.Resources {
 		r := &req.Resources[i]
-		all[i].res = metadata.Resource{Type: int8(r.ResourceType), Name: r.ResourceName}
+		all[i].res, all[i].replace = metadata.Resource{Type: int8(r.ResourceType), Name: r.ResourceName}, true
 		for _, c := range r.Configs {
 			all[i].ops = append(all[i].ops, configOp{c.Name, config.OpSet, c.Value})
 		}
@@ -165,52 +164,45 @@ func (m *machine) precheckBroker(a *alteration) apiError {
 		}
 	}
 	stored := m.img.Config(a.res.Type, a.res.Name)
-	next := map[string]string{}
+	set := map[string]string{}
+	var deleted []string
 	for _, op := range a.ops {
 		switch op.op {
 		case config.OpSet:
-			next[op.name] = *op.value
+			set[op.name] = *op.value
+		case config.OpDelete:
+			deleted = append(deleted, op.name)
 		case config.OpAppend, config.OpSubtract:
 			if !config.IsList(config.ScopeBroker, op.name) {
-				return fail(kerr.InvalidConfig, "Config value "+map[bool]string{true: "append", false: "subtract"}[op.op == config.OpAppend]+
-					" is not allowed for config key: "+op.name)
+				return configError(config.NotAList(config.ScopeBroker, op.op, op.name))
 			}
-			next[op.name] = config.Alter(op.op, config.CurrentForAlter(config.ScopeBroker, m.brokerConfig(), stored, op.name), *op.value)
+			set[op.name] = config.Alter(op.op, config.CurrentForAlter(config.ScopeBroker, m.brokerConfig(), stored, op.name), *op.value)
 		}
 	}
-	return configError(config.ValidateBrokerConfigs(next, perBroker))
+	if a.replace {
+		for name := range stored {
+			if _, kept := set[name]; !kept {
+				deleted = append(deleted, name)
+			}
+		}
+	}
+	return configError(m.brokerConfig().ValidateChange(set, deleted, perBroker))
 }
 
-// loggerChanges checks changes of log levels: LoggingController knows the loggers, Log4j's level names are Kafka's.
+// loggerChanges checks changes of this node's log levels.
 func (m *machine) loggerChanges(a *alteration) ([]LogLevel, apiError) {
 	var levels []LogLevel
 	for _, op := range a.ops {
-		switch op.op {
-		case config.OpSet:
-			if op.name != rootLogger {
-				return nil, fail(kerr.InvalidConfig, "Logger "+op.name+" does not exist!")
-			}
-			if !validLevel(*op.value) {
-				return nil, fail(kerr.InvalidConfig, "Cannot set the log level of "+op.name+" to "+*op.value+
-					" as it is not a supported log level. Valid log levels are DEBUG, ERROR, FATAL, INFO, TRACE, WARN")
-			}
-			levels = append(levels, LogLevel{op.name, *op.value})
-		case config.OpDelete:
-			if op.name == rootLogger {
-				return nil, fail(kerr.InvalidRequest, "Removing the log level of the root logger is not allowed")
-			}
-			return nil, fail(kerr.InvalidConfig, "Logger "+op.name+" does not exist!")
-		default:
-			return nil, fail(kerr.InvalidRequest, opName(op.op)+" operation is not allowed for the BROKER_LOGGER resource")
+		level := ""
+		if op.value != nil {
+			level = *op.value
+		}
+		if err := m.static.Loggers().Validate(op.op, op.name, level); err != nil {
+			return nil, configError(err)
+		}
+		if op.op == config.OpSet {
+			levels = append(levels, LogLevel{op.name, level})
 		}
 	}
 	return levels, apiError{}
-}
-
-func validLevel(level string) bool {
-	switch level {
-	case "DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN":
-		return true
-	}
-	return false
 }

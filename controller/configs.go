@@ -153,7 +153,7 @@ func (m *machine) validateConfigs(res metadata.Resource, configs map[string]stri
 		return apiError{}
 	case metadata.ResourceClientMetrics:
 		if res.Name == "" {
-			return fail(kerr.InvalidRequest, "Default client metrics resources are not allowed.")
+			return fail(kerr.InvalidRequest, "Subscription name can't be empty")
 		}
 		for _, name := range slices.Sorted(maps.Keys(configs)) {
 			if err := config.ValidateClientMetrics(name, configs[name]); err != nil {
