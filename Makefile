@@ -44,7 +44,7 @@ fuzz: ## fuzz every target for FUZZTIME each (RUN=regex of package/FuzzName narr
 	scripts/fuzz "$(FUZZTIME)" "$(RUN)"
 
 sim: ## the simulator's longer runs (SEED=n repeats one)
-	go test -count=1 -timeout 1200s ./internal/sim/... -run . -sim.long
+	SIM_LONG=1 go test -count=1 -timeout 1200s ./internal/sim/...
 
 bench: ## benchmarks of the hot paths (PKG, RUN narrow it)
 	go test -run '^$$' -bench '$(or $(RUN),.)' -benchmem $(PKG)

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -29,6 +31,13 @@ func main() {
 	soft := flag.Bool("soft", false, "print the figures without judging them")
 	flag.Parse()
 	b := &broker{addr: *addr, command: flag.Args()}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	go func() { // ends with the process: the broker, in a process group of its own, must not outlive it
+		<-signals
+		b.stop()
+		os.Exit(130)
+	}()
 	passed, failed, err := b.measure(*soft)
 	b.stop()
 	if err != nil {
@@ -44,7 +53,8 @@ func main() {
 type broker struct {
 	addr    string
 	command []string
-	cmd     *exec.Cmd
+	mu      sync.Mutex
+	cmd     *exec.Cmd // guarded by mu
 }
 
 func (b *broker) measure(soft bool) (passed, failed int, err error) {
@@ -96,9 +106,15 @@ func (b *broker) measure(soft bool) (passed, failed int, err error) {
 // start returns how long it took until the broker listed every topic that it should have.
 func (b *broker) start() (time.Duration, error) {
 	begin := time.Now()
-	b.cmd = exec.Command(b.command[0], b.command[1:]...)
-	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := b.cmd.Start(); err != nil {
+	cmd := exec.Command(b.command[0], b.command[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	b.mu.Lock()
+	err := cmd.Start()
+	if err == nil {
+		b.cmd = cmd
+	}
+	b.mu.Unlock()
+	if err != nil {
 		return 0, err
 	}
 	var last error
@@ -114,6 +130,8 @@ func (b *broker) start() (time.Duration, error) {
 }
 
 func (b *broker) stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.cmd == nil {
 		return
 	}
@@ -185,13 +203,16 @@ func (b *broker) grow() error {
 }
 
 func (b *broker) rss() (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.cmd.Process.Pid))
+	b.mu.Lock()
+	name := fmt.Sprintf("/proc/%d/status", b.cmd.Process.Pid)
+	b.mu.Unlock()
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return 0, err
 	}
 	_, after, ok := strings.Cut(string(text), "VmRSS:")
 	if !ok {
-		return 0, fmt.Errorf("no VmRSS in /proc/%d/status", b.cmd.Process.Pid)
+		return 0, fmt.Errorf("no VmRSS in %s", name)
 	}
 	kb, err := strconv.ParseInt(strings.Fields(after)[0], 10, 64)
 	return kb << 10, err

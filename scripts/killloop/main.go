@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -41,6 +43,13 @@ func main() {
 	}
 	l := &loop{addr: *addr, command: flag.Args(), out: out, rnd: rand.New(rand.NewPCG(*seed, 0)), load: *load}
 	fmt.Printf("seed %d\n", *seed)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	go func() { // ends with the process: the broker, in a process group of its own, must not outlive it
+		<-signals
+		l.kill(syscall.SIGKILL)
+		os.Exit(130)
+	}()
 	err := l.run(*rounds)
 	l.kill(syscall.SIGKILL)
 	l.ledger.close()
@@ -61,7 +70,8 @@ type loop struct {
 	rnd     *rand.Rand
 	load    time.Duration
 
-	cmd     *exec.Cmd
+	mu      sync.Mutex
+	cmd     *exec.Cmd // guarded by mu
 	kills   int
 	slowest time.Duration
 	ledger  ledger
@@ -115,10 +125,16 @@ func (l *loop) run(rounds int) error {
 // start runs the broker and waits until it answers.
 func (l *loop) start() error {
 	begin := time.Now()
-	l.cmd = exec.Command(l.command[0], l.command[1:]...)
-	l.cmd.Stdout, l.cmd.Stderr = l.out, l.out
-	l.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a script that starts the broker dies with it
-	if err := l.cmd.Start(); err != nil {
+	cmd := exec.Command(l.command[0], l.command[1:]...)
+	cmd.Stdout, cmd.Stderr = l.out, l.out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a script that starts the broker dies with it
+	l.mu.Lock()
+	err := cmd.Start()
+	if err == nil {
+		l.cmd = cmd
+	}
+	l.mu.Unlock()
+	if err != nil {
 		return err
 	}
 	cl, err := kgo.NewClient(kgo.SeedBrokers(l.addr))
@@ -135,7 +151,7 @@ func (l *loop) start() error {
 			l.slowest = max(l.slowest, time.Since(begin))
 			return nil
 		}
-		if l.cmd.Process.Signal(syscall.Signal(0)) != nil {
+		if cmd.Process.Signal(syscall.Signal(0)) != nil {
 			break
 		}
 	}
@@ -144,6 +160,8 @@ func (l *loop) start() error {
 
 // kill ends the broker and waits for its end.
 func (l *loop) kill(sig syscall.Signal) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.cmd == nil {
 		return
 	}
