@@ -54,10 +54,16 @@ func (m *machine) describeLog(p *kmsg.DescribeQuorumResponseTopicPartition) {
 	p.CurrentVoters = append(p.CurrentVoters, self)
 }
 
-// quorumEndpoints are the controller's listeners; a node without one names its broker's.
+// quorumEndpoints are the controller's listeners. A node without one is reached by its broker's listeners; the first then bears the name that
+// a controller's listener has in Kafka's own files, as tools expect one.
 func (m *machine) quorumEndpoints() []Endpoint {
-	if len(m.self.VoterEndpoints) > 0 {
+	if len(m.self.VoterEndpoints) > 0 || len(m.self.Broker.Endpoints) == 0 {
 		return m.self.VoterEndpoints
 	}
-	return m.self.Broker.Endpoints
+	e := m.self.Broker.Endpoints[0]
+	e.Name = controllerListener
+	return []Endpoint{e}
 }
+
+// controllerListener is the name of the controller's listener in config/server.properties of Apache Kafka.
+const controllerListener = "CONTROLLER"

@@ -1,13 +1,10 @@
 package server
 
 import (
-	"crypto/hmac"
+	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/sha512"
 	"encoding/binary"
 	"fmt"
-	"hash"
 	"net"
 	"os"
 	"strconv"
@@ -17,6 +14,7 @@ import (
 	"github.com/kaja-mq/kaja/config"
 	"github.com/kaja-mq/kaja/controller"
 	"github.com/kaja-mq/kaja/metadata"
+	"github.com/kaja-mq/kaja/security"
 	"github.com/kaja-mq/kaja/storage"
 )
 
@@ -106,7 +104,9 @@ func (b *Broker) startController() error {
 		Broker:                   b.registration(),
 		CleanStart:               b.cleanStart,
 		Static:                   cfg,
-		ScramKeys:                scramKeys,
+		ScramKeys:                security.ScramKeys,
+		ResolveHost:              resolves,
+		SetLogLevel:              b.setLogLevel,
 		Random:                   random64,
 		Publish:                  b.publish,
 		Failed:                   b.failed,
@@ -179,23 +179,17 @@ func canonicalHost() string {
 	return name
 }
 
-// scramKeys computes StoredKey and ServerKey of RFC 5802; mechanism 1 is SCRAM-SHA-256, 2 is SCRAM-SHA-512.
-func scramKeys(mechanism int8, saltedPassword []byte) (storedKey, serverKey []byte) {
-	h := sha256.New
-	if mechanism == 2 {
-		h = sha512.New
+// resolves tells whether a host name has an address.
+func resolves(host string) bool {
+	addrs, err := net.DefaultResolver.LookupHost(context.Background(), host)
+	return err == nil && len(addrs) > 0
+}
+
+// setLogLevel changes a logger of this process; the controller has judged the change.
+func (b *Broker) setLogLevel(l controller.LogLevel) {
+	if err := b.o.Config.Loggers().Alter(config.OpSet, l.Logger, l.Level); err != nil {
+		b.o.Log.Warn().Err(err).Msg("log level stays")
 	}
-	mac := func(key []byte, text string) []byte {
-		m := hmac.New(h, key)
-		m.Write([]byte(text))
-		return m.Sum(nil)
-	}
-	client := func(h func() hash.Hash) []byte {
-		d := h()
-		d.Write(mac(saltedPassword, "Client Key"))
-		return d.Sum(nil)
-	}
-	return client(h), mac(saltedPassword, "Server Key")
 }
 
 func random64() uint64 {

@@ -1,0 +1,109 @@
+package server
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kaja-mq/kaja/security"
+)
+
+// request sends one request to the broker.
+func request[R kmsg.Response](t *testing.T, c *kgo.Client, req kmsg.Request) R {
+	t.Helper()
+	resp, err := c.Request(testContext(t), req)
+	if err != nil {
+		t.Fatalf("%s: %v", kmsg.NameForKey(req.Key()), err)
+	}
+	return resp.(R)
+}
+
+// A BROKER_LOGGER resource changes the level of the process's logger, is described with it, and a refused change changes nothing.
+func TestLoggerLevelsAreAltered(t *testing.T) {
+	b := startBroker(t, t.TempDir())
+	c := kgoClient(t, b)
+	var out bytes.Buffer
+	log := zerolog.New(&out)
+	b.o.Config.Loggers().OnChange(func(name, level string) {
+		l, err := zerolog.ParseLevel(map[string]string{"DEBUG": "debug", "WARN": "warn"}[level])
+		if err != nil {
+			t.Error(err)
+		}
+		log = log.Level(l)
+	})
+	alter := func(level string, want error) {
+		t.Helper()
+		req := kmsg.NewPtrIncrementalAlterConfigsRequest()
+		r := kmsg.NewIncrementalAlterConfigsRequestResource()
+		r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeBrokerLogger, "1"
+		cfg := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
+		cfg.Name, cfg.Value = "root", &level
+		r.Configs = append(r.Configs, cfg)
+		req.Resources = append(req.Resources, r)
+		if got := kerr.ErrorForCode(request[*kmsg.IncrementalAlterConfigsResponse](t, c, req).Resources[0].ErrorCode); got != want {
+			t.Errorf("%s: %v, want %v", level, got, want)
+		}
+	}
+	described := func() string {
+		req := kmsg.NewPtrDescribeConfigsRequest()
+		r := kmsg.NewDescribeConfigsRequestResource()
+		r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeBrokerLogger, "1"
+		req.Resources = append(req.Resources, r)
+		return *request[*kmsg.DescribeConfigsResponse](t, c, req).Resources[0].Configs[0].Value
+	}
+	alter("WARN", nil)
+	log.Info().Msg("dropped")
+	if got := described(); got != "WARN" || out.Len() > 0 {
+		t.Errorf("level %s, log %q", got, out.String())
+	}
+	alter("warn", kerr.InvalidConfig)
+	alter("DEBUG", nil)
+	log.Debug().Msg("kept")
+	if got := described(); got != "DEBUG" || out.Len() == 0 {
+		t.Errorf("level %s, log %q", got, out.String())
+	}
+}
+
+// An ip entity may be named by a host with an address, and by no other.
+func TestQuotaHostsAreResolved(t *testing.T) {
+	c := kgoClient(t, startBroker(t, t.TempDir()))
+	f := func(host string, want error) {
+		t.Helper()
+		req := kmsg.NewPtrAlterClientQuotasRequest()
+		e := kmsg.NewAlterClientQuotasRequestEntry()
+		entity := kmsg.NewAlterClientQuotasRequestEntryEntity()
+		entity.Type, entity.Name = "ip", &host
+		e.Entity = append(e.Entity, entity)
+		op := kmsg.NewAlterClientQuotasRequestEntryOp()
+		op.Key, op.Value = "connection_creation_rate", 5
+		e.Ops = append(e.Ops, op)
+		req.Entries = append(req.Entries, e)
+		if got := kerr.ErrorForCode(request[*kmsg.AlterClientQuotasResponse](t, c, req).Entries[0].ErrorCode); got != want {
+			t.Errorf("%s: %v, want %v", host, got, want)
+		}
+	}
+	f("localhost", nil)
+	f("127.0.0.1", nil)
+	f("no such host.invalid", kerr.InvalidRequest)
+}
+
+// What is stored of a password are the keys of RFC 5802, never what came.
+func TestScramKeysAreStored(t *testing.T) {
+	b := startBroker(t, t.TempDir())
+	req := kmsg.NewPtrAlterUserSCRAMCredentialsRequest()
+	u := kmsg.NewAlterUserSCRAMCredentialsRequestUpsertion()
+	u.Name, u.Mechanism, u.Iterations, u.Salt, u.SaltedPassword = "alice", security.ScramSHA256, 4096, []byte("salt"), []byte("salted password")
+	req.Upsertions = append(req.Upsertions, u)
+	if code := request[*kmsg.AlterUserSCRAMCredentialsResponse](t, kgoClient(t, b), req).Results[0].ErrorCode; code != 0 {
+		t.Fatal(kerr.ErrorForCode(code))
+	}
+	stored, server := security.ScramKeys(security.ScramSHA256, []byte("salted password"))
+	got := b.Image().Scram("alice", security.ScramSHA256)
+	if got == nil || !bytes.Equal(got.StoredKey, stored) || !bytes.Equal(got.ServerKey, server) {
+		t.Errorf("stored %+v", got)
+	}
+}
