@@ -57,7 +57,7 @@ func (s *Shard) applyClassic(id string, v *record.GroupMetadataValue) {
 	}
 	c.generation, c.protocolType, c.protocolName, c.since = v.Generation, v.ProtocolType, v.Protocol, v.CurrentStateTimestamp
 	for _, r := range v.Members {
-		c.applyMember(r)
+		c.applyMember(r, s.serving)
 	}
 	c.keepOnly(v.Members)
 	c.leader = ""
@@ -68,18 +68,21 @@ func (s *Shard) applyClassic(id string, v *record.GroupMetadataValue) {
 	if len(v.Members) == 0 {
 		to = stateEmpty
 	}
-	if c.state != to {
+	if c.state != to && c.state != statePreparing { // a join phase that is open goes on: the record came with it, from a downgrade
 		c.previous, c.state = c.state, to
 	}
 	c.subscribed = c.subscriptions()
 }
 
-// applyMember folds one member of a group's record.
-func (g *classicGroup) applyMember(r record.MemberMetadata) {
+// applyMember folds one member of a group's record. Of a live one more is known than the record says: what else it supports.
+func (g *classicGroup) applyMember(r record.MemberMetadata, serving bool) {
 	m := g.members[r.MemberID]
 	if m == nil {
 		m = &classicMember{id: r.MemberID, instance: r.GroupInstanceID}
 		g.insert(m)
+		serving = false
+	}
+	if !serving {
 		g.setProtocols(m, []classicProtocol{{g.protocolText(), r.Subscription}})
 	}
 	m.clientID, m.clientHost = r.ClientID, r.ClientHost

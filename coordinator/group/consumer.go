@@ -261,16 +261,9 @@ func (g *consumerGroup) validateDelete() *kerr.Error {
 // parked: no call to a consumer group waits.
 func (g *consumerGroup) parked() []coordinator.Handle { return nil }
 
-func (g *consumerGroup) tombstones() []coordinator.Record { return g.tombstonesBut("", "") }
-
-// tombstonesBut takes the group out of the log; the records of member are known under the id replacement already.
-func (g *consumerGroup) tombstonesBut(member, replacement string) (out []coordinator.Record) {
+// tombstones: what members have first, the group itself last.
+func (g *consumerGroup) tombstones() (out []coordinator.Record) {
 	ids := slices.Sorted(maps.Keys(g.members))
-	for i := range ids {
-		if ids[i] == member {
-			ids[i] = replacement
-		}
-	}
 	for _, id := range ids {
 		out = append(out, tombstone(&record.ConsumerGroupCurrentMemberAssignmentKey{GroupID: g.id, MemberID: id}))
 	}

@@ -121,10 +121,8 @@ func (t *turn) downgrade(gone []*consumerMember, comes *consumerMember, rebalanc
 	var replaced *consumerMember
 	if comes != nil {
 		replaced = g.staticMember(comes.instance)
-		t.write(g.tombstonesBut(replaced.id, comes.id)...)
-	} else {
-		t.write(g.tombstones()...)
 	}
+	t.e.Records = g.tombstones() // what this turn wrote about the one that comes is void
 	c := newClassicGroup(g.id, t.now.WallMs())
 	c.state, c.generation, c.protocolType = stateStable, g.epoch, consumerProtocolType
 	for _, m := range g.sorted() {

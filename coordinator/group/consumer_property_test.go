@@ -1,0 +1,334 @@
+package group
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kaja-mq/kaja/coordinator"
+)
+
+// simMember is a client of the consumer protocol as a good one is: it gives up what it is told to give up before it confirms it, takes
+// what it is given, and drops everything when it is fenced.
+type simMember struct {
+	id       string
+	instance *string
+	topics   []string
+	regex    string
+	epoch    int32
+	has      map[topicID]map[int32]bool
+	mustSay  bool // what it owns changed, or it has joined anew
+	away     bool // left for good, or its session may have ended: nobody counts on it
+	heard    time.Duration
+}
+
+// sim is a group under random members. classic members speak JoinGroup, SyncGroup, Heartbeat.
+type sim struct {
+	w       *consumerWorld
+	rnd     *rand.Rand
+	members []*simMember
+	next    int
+	trace   []string
+}
+
+// TestConsumerGroupNeverAssignsTwice: whatever members do, no two of them that the coordinator counts as alive hold one partition
+// (group I3), the log folded again gives the same group, and once they are left in peace the group settles with everything assigned.
+func TestConsumerGroupNeverAssignsTwice(t *testing.T) {
+	for seed := range uint64(150) {
+		s := newSim(t, seed)
+		for range 120 {
+			s.step()
+			s.check()
+		}
+		s.settle()
+	}
+}
+
+func newSim(t *testing.T, seed uint64) *sim {
+	s := &sim{w: newConsumerWorld(t), rnd: rand.New(rand.NewPCG(seed, 848))}
+	s.w.topics.set("foo", 5)
+	s.w.topics.set("bar", 3)
+	s.w.topics.set("baz", 4)
+	if seed%3 == 0 {
+		s.w.set["group.consumer.assignors"] = "range,uniform"
+	}
+	if seed%2 == 0 {
+		s.w.set["consumer.assignment.interval.ms"] = "1000"
+	}
+	return s
+}
+
+func (s *sim) note(format string, args ...any) {
+	s.trace = append(s.trace, fmt.Sprintf(format, args...))
+}
+
+func (s *sim) fail(format string, args ...any) {
+	s.w.t.Helper()
+	s.w.t.Fatalf("%s\nafter:\n%s\ngroup:\n%s", fmt.Sprintf(format, args...), strings.Join(s.trace, "\n"), strings.Join(s.w.showGroup(), "\n"))
+}
+
+func (s *sim) alive() (out []*simMember) {
+	for _, m := range s.members {
+		if !m.away {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func (s *sim) step() {
+	alive := s.alive()
+	switch n := s.rnd.IntN(20); {
+	case n < 3 && len(alive) < 6:
+		s.join()
+	case n == 3 && len(alive) > 0:
+		s.leave(alive[s.rnd.IntN(len(alive))])
+	case n == 4 && len(alive) > 0:
+		m := alive[s.rnd.IntN(len(alive))]
+		m.topics, m.regex = s.subscription()
+		s.beat(m, true)
+	case n == 5:
+		s.cluster()
+	case n == 6:
+		s.pass()
+	case n == 7 && len(alive) > 0: // a member that is slow: the coordinator gives up on it, and it drops everything before its session ends
+		m := alive[s.rnd.IntN(len(alive))]
+		s.note("%s stops", m.id)
+		m.away = true
+	case n == 8:
+		s.restart()
+	case len(alive) > 0:
+		s.beat(alive[s.rnd.IntN(len(alive))], false)
+	}
+}
+
+func (s *sim) subscription() ([]string, string) {
+	var topics []string
+	for _, t := range []string{"foo", "bar", "baz"} {
+		if s.rnd.IntN(3) > 0 {
+			topics = append(topics, t)
+		}
+	}
+	if s.rnd.IntN(4) == 0 {
+		return nil, "ba."
+	}
+	return topics, ""
+}
+
+func (s *sim) join() {
+	m := &simMember{id: fmt.Sprintf("m%02d", s.next), has: map[topicID]map[int32]bool{}}
+	s.next++
+	m.topics, m.regex = s.subscription()
+	if s.rnd.IntN(4) == 0 {
+		instance := fmt.Sprintf("i%d", s.rnd.IntN(3))
+		for _, o := range s.alive() {
+			if o.instance != nil && *o.instance == instance {
+				return // a good user does not give one id to two processes
+			}
+		}
+		m.instance = &instance
+	}
+	s.members = append(s.members, m)
+	s.beat(m, true)
+}
+
+func (s *sim) leave(m *simMember) {
+	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
+	req.Version, req.Group, req.MemberID, req.MemberEpoch, req.InstanceID = 1, "g", m.id, epochLeave, m.instance
+	if m.instance != nil && s.rnd.IntN(2) == 0 {
+		req.MemberEpoch = epochLeaveStatic
+	}
+	s.note("%s leaves with %d", m.id, req.MemberEpoch)
+	m.away = true
+	m.has = nil
+	s.w.do(s.w.s.ConsumerGroupHeartbeat(s.w.now(), s.w.client(), nil, req))
+}
+
+// beat sends a heartbeat; one that joins, or tells something new, is full.
+func (s *sim) beat(m *simMember, full bool) {
+	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
+	req.Version, req.Group, req.MemberID, req.MemberEpoch, req.InstanceID = 1, "g", m.id, m.epoch, m.instance
+	if full || m.epoch == 0 {
+		req.SubscribedTopicNames, req.SubscribedTopicRegex = append([]string{}, m.topics...), &m.regex
+		req.RebalanceTimeoutMillis = 60_000
+	}
+	if full || m.mustSay || m.epoch == 0 {
+		req.Topics = m.owned()
+	}
+	replies := s.w.do(s.w.s.ConsumerGroupHeartbeat(s.w.now(), s.w.client(), nil, req))
+	resp := replies[0].Response.(*kmsg.ConsumerGroupHeartbeatResponse)
+	s.note("%v %s beats %d topics=%v %s owned=%v -> %s", s.w.since, m.id, req.MemberEpoch, req.SubscribedTopicNames, m.regex, req.Topics, s.w.showReply(resp))
+	if resp.ErrorCode != 0 {
+		m.epoch, m.has, m.mustSay = 0, map[topicID]map[int32]bool{}, true
+		return
+	}
+	m.epoch, m.mustSay, m.heard = resp.MemberEpoch, false, s.w.since
+	if resp.Assignment != nil {
+		m.take(resp.Assignment)
+	}
+}
+
+func (m *simMember) owned() []kmsg.ConsumerGroupHeartbeatRequestTopic {
+	p := partitionsOf{}
+	for topic, list := range m.has {
+		p.add(topic, slices.Collect(maps.Keys(list))...)
+	}
+	return owned(p)
+}
+
+func (m *simMember) take(a *kmsg.ConsumerGroupHeartbeatResponseAssignment) {
+	m.has, m.mustSay = map[topicID]map[int32]bool{}, true
+	for _, t := range a.Topics {
+		m.has[t.TopicID] = map[int32]bool{}
+		for _, p := range t.Partitions {
+			m.has[t.TopicID][p] = true
+		}
+	}
+}
+
+// cluster changes the topics.
+func (s *sim) cluster() {
+	switch s.rnd.IntN(3) {
+	case 0:
+		id, ok := s.w.topics.TopicID("foo")
+		if ok && s.w.topics.Partitions(id) < 9 {
+			s.note("foo grows")
+			s.w.topics.set("foo", s.w.topics.Partitions(id)+1)
+		}
+	case 1:
+		if _, ok := s.w.topics.TopicID("bar"); ok {
+			s.note("bar is deleted")
+			s.w.topics.remove("bar")
+		} else {
+			s.note("bar is made")
+			s.w.topics.set("bar", int32(1+s.rnd.IntN(5)))
+		}
+	case 2:
+		s.note("bax is made")
+		s.w.topics.set("bax", int32(1+s.rnd.IntN(3)))
+	}
+}
+
+// pass lets time go by. Members whose sessions may have ended drop everything, as clients do that could not send heartbeats.
+func (s *sim) pass() {
+	d := time.Duration(s.rnd.IntN(70)) * time.Second
+	s.note("%v pass", d)
+	for _, m := range s.alive() {
+		if s.w.since+d-m.heard < 44*time.Second {
+			continue
+		}
+		if s.rnd.IntN(3) > 0 {
+			s.beatThrough(m, d)
+		} else {
+			m.away, m.has = true, nil
+			s.note("%s is lost", m.id)
+		}
+	}
+	s.fireUntil(s.w.since + d)
+	for _, m := range s.members {
+		if m.away {
+			m.has = nil
+		}
+	}
+}
+
+// fireUntil moves the clock. A member that is thrown out since it did not give up in time (the poll interval of its application) has
+// left by itself at that moment, as clients do.
+func (s *sim) fireUntil(at time.Duration) {
+	s.w.advance(at, func(key string, e coordinator.Effects) {
+		if len(e.Records) == 0 {
+			return
+		}
+		s.note("%v fires %s", s.w.since, showTimer(key))
+		t, _ := parseTimer(key)
+		for _, m := range s.members {
+			if m.id != t.member {
+				continue
+			}
+			if t.what == timerSession && !m.away {
+				s.fail("%s is thrown out, but was heard of %v ago", m.id, s.w.since-m.heard)
+			}
+			m.away, m.has = true, nil
+		}
+	})
+}
+
+// beatThrough moves a member's deadline beyond the time that passes, as its heartbeats would.
+func (s *sim) beatThrough(m *simMember, d time.Duration) {
+	if c := s.w.s.groups["g"]; c != nil && c.consumer != nil && c.consumer.timers[m.id] != nil {
+		c.consumer.timers[m.id].session = worldStart.Add(s.w.since + d + 45*time.Second)
+		m.heard = s.w.since + d
+	}
+}
+
+func (s *sim) restart() {
+	s.note("restart")
+	s.w.s, s.w.timers = s.w.reload(), map[string]time.Duration{}
+	s.w.do(s.w.s.Loaded(s.w.now()))
+}
+
+// check looks for a partition that two members hold, and compares the group with one folded from the log.
+func (s *sim) check() {
+	s.w.t.Helper()
+	holder := map[slot]string{}
+	for _, m := range s.members {
+		for topic, list := range m.has {
+			for p := range list {
+				if other := holder[slot{topic, p}]; other != "" {
+					s.fail("%s and %s hold partition %d of topic %d", other, m.id, p, topic[15])
+				}
+				holder[slot{topic, p}] = m.id
+			}
+		}
+	}
+	now := s.w.showGroup()
+	live := s.w.s
+	s.w.s = s.w.reload()
+	folded := s.w.showGroup()
+	s.w.s = live
+	if !slices.Equal(now, folded) {
+		s.fail("the log folded again gives\n%s", strings.Join(folded, "\n"))
+	}
+}
+
+// settle leaves the members in peace until the group is stable, and checks that every partition that somebody subscribes to is held.
+func (s *sim) settle() {
+	s.w.t.Helper()
+	if len(s.alive()) == 0 {
+		s.join()
+	}
+	s.w.topics.version++
+	for range 40 {
+		for _, m := range s.alive() {
+			s.beat(m, false)
+		}
+		s.fireUntil(s.w.since + 5*time.Second)
+		s.check()
+	}
+	g := s.w.s.consumer("g")
+	if g == nil || g.stateName() != "Stable" || len(g.members) != len(s.alive()) {
+		s.fail("the group does not settle")
+	}
+	held := map[slot]bool{}
+	for _, m := range s.alive() {
+		for topic, list := range m.has {
+			for p := range list {
+				held[slot{topic, p}] = true
+			}
+		}
+	}
+	for name := range g.names {
+		id, ok := s.w.topics.TopicID(name)
+		for p := range s.w.topics.Partitions(id) {
+			if ok && !held[slot{id, p}] {
+				s.fail("nobody holds partition %d of %s", p, name)
+			}
+		}
+	}
+}
