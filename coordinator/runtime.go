@@ -28,7 +28,7 @@ type Options[M Machine] struct {
 	Clock  clock.Clock
 	Wheel  *wheel.Wheel
 	Log    zerolog.Logger
-	// Go runs a load off the calling goroutine; it is bounded by the process's worker pool.
+	// Go runs a load, or what a timer does, off the calling goroutine; it is bounded by the process's worker pool.
 	Go func(func())
 }
 
@@ -45,7 +45,7 @@ type shardState uint8
 const (
 	loading shardState = iota
 	active
-	failed // the log refused a write or could not be read: answered as not available until loaded again
+	failed // the log refused a write or could not be read: calls are told that the coordinator is not available until it is loaded again
 	gone
 )
 
@@ -264,7 +264,15 @@ func (s *shard[M]) run(step func(m M, now Now) Effects) error {
 		s.mu.Unlock()
 		return err
 	}
-	after := s.effectsLocked(step(s.machine, s.rt.now()))
+	e := step(s.machine, s.rt.now())
+	if len(e.Records) == 0 && len(e.Timers) == 0 && len(s.writes) == 0 { // most of all calls: heartbeats, reads
+		s.mu.Unlock()
+		for _, r := range e.Replies {
+			r.To.Complete(r.Response)
+		}
+		return nil
+	}
+	after := s.effectsLocked(e)
 	s.mu.Unlock()
 	fire(after)
 	return nil
@@ -283,44 +291,60 @@ func (s *shard[M]) effectsLocked(e Effects) []outcome {
 		}
 		return outcomes(e.Replies, nil)
 	}
-	out := []outcome(nil)
-	for e.Loose && len(e.Records) > looseRecords && s.state == active {
-		out = append(out, s.recordsLocked(e.Records[:looseRecords], e.Txn, nil)...)
-		e.Records = e.Records[looseRecords:]
+	var out []outcome
+	b := pendingBatch{batch: LoadedBatch{Txn: e.Txn}, clean: e.Clean}
+	for e.Loose && len(e.Records) > looseRecords {
+		b.batch.Records, e.Records = e.Records[:looseRecords], e.Records[looseRecords:]
+		done, err := s.recordsLocked(b)
+		if out = append(out, done...); err != nil {
+			return append(out, outcomes(e.Replies, err)...)
+		}
 	}
-	if s.state != active {
-		return append(out, outcomes(e.Replies, ErrNotAvailable)...) // one of the batches failed
+	b.batch.Records, b.replies = e.Records, e.Replies
+	done, err := s.recordsLocked(b)
+	if out = append(out, done...); err != nil {
+		return append(out, outcomes(e.Replies, err)...)
 	}
-	return append(out, s.recordsLocked(e.Records, e.Txn, e.Replies)...)
+	return out
 }
 
 // looseRecords is how many records that may be written apart go into one batch: well below the 1 MiB that a batch may have.
 const looseRecords = 1000
 
-func (s *shard[M]) recordsLocked(recs []Record, txn *Txn, replies []Reply) []outcome {
-	return s.writeLocked(LoadedBatch{Records: recs, Txn: txn}, replies, func() (Written, error) {
-		return s.rt.o.Writer.Write(s.partition, s.epoch, recs, txn, s.rt.now().WallMs())
+// pendingBatch is what is about to be written.
+type pendingBatch struct {
+	batch   LoadedBatch
+	replies []Reply
+	clean   bool
+}
+
+func (s *shard[M]) recordsLocked(b pendingBatch) ([]outcome, error) {
+	return s.writeLocked(b, func() (Written, error) {
+		return s.rt.o.Writer.Write(s.partition, s.epoch, b.batch.Records, b.batch.Txn, s.rt.now().WallMs())
 	})
 }
 
-// writeLocked appends a batch by do and folds it. The replies leave when it is committed.
-func (s *shard[M]) writeLocked(b LoadedBatch, replies []Reply, do func() (Written, error)) []outcome {
+// writeLocked appends a batch by do and folds it. The replies leave when it is committed; with an error they are the caller's to answer.
+func (s *shard[M]) writeLocked(b pendingBatch, do func() (Written, error)) ([]outcome, error) {
 	at, err := do()
 	if err != nil {
-		s.rt.o.Log.Error().Err(err).Str("topic", s.rt.o.Topic).Int32("partition", s.partition).Msg("writing coordinator state failed")
-		return append(outcomes(replies, err), s.dropLocked(failed, err)...)
+		s.rt.o.Log.Warn().Err(err).Str("topic", s.rt.o.Topic).Int32("partition", s.partition).Msg("coordinator state cannot be written")
+		if b.clean {
+			return nil, err
+		}
+		return s.dropLocked(failed, err), err
 	}
-	w := &write[M]{shard: s, replies: replies, known: at.Committed}
+	w := &write[M]{shard: s, replies: b.replies, known: at.Committed}
 	s.writes = append(s.writes, w)
-	for i := range b.Records {
-		b.Records[i].Offset = at.NextOffset - int64(len(b.Records)-i)
+	for i := range b.batch.Records {
+		b.batch.Records[i].Offset = at.NextOffset - int64(len(b.batch.Records)-i)
 	}
-	out := s.applyLocked(b)
+	out := s.applyLocked(b.batch)
 	out = append(s.settleLocked(), out...)
 	if at.After != nil {
 		out = append(out, outcome{run: func() { at.After(w.committed) }})
 	}
-	return out
+	return out, nil
 }
 
 // write is an append whose commitment may become known later, by a follower's fetch or a sync.
@@ -364,12 +388,15 @@ func (s *shard[M]) marker(txn Txn, commit bool, coordinatorEpoch int32, done fun
 		done(err)
 		return
 	}
-	replies := []Reply{{To: markerDone(done)}}
-	after := s.writeLocked(LoadedBatch{Txn: &txn, Marker: true, Commit: commit}, replies, func() (Written, error) {
+	b := pendingBatch{batch: LoadedBatch{Txn: &txn, Marker: true, Commit: commit}, replies: []Reply{{To: markerDone(done)}}, clean: true}
+	after, err := s.writeLocked(b, func() (Written, error) {
 		return s.rt.o.Writer.WriteMarker(s.partition, s.epoch, txn, commit, coordinatorEpoch)
 	})
 	s.mu.Unlock()
 	fire(after)
+	if err != nil {
+		done(err)
+	}
 }
 
 // markerDone makes a handle of the function that waits for a marker.
@@ -389,7 +416,7 @@ func (s *shard[M]) timerLocked(t TimerChange) {
 	}
 	if d == nil {
 		d = &deadline{key: t.Key}
-		d.F = func() { s.fired(d) }
+		d.F = func() { s.rt.o.Go(func() { s.fired(d) }) } // it may write: not on the wheel's goroutine
 		s.timers[t.Key] = d
 	}
 	s.rt.o.Wheel.Schedule(&d.Entry, t.At)

@@ -29,6 +29,9 @@ type Txn struct {
 	ProducerEpoch int16
 	// MarkerVersion is the transaction version under which its marker is written (KIP-890); 0 otherwise.
 	MarkerVersion int16
+	// Guard is the verification that the transaction's coordinator has confirmed for this partition
+	// (replica.Partition.StartVerification): the write is refused if the transaction has ended since. 0: whoever submits vouches for it.
+	Guard uint64
 }
 
 // Handle is a call waiting for its answer. Machines keep handles of parked calls and never look inside; a test gives them numbers.
@@ -58,6 +61,9 @@ type Effects struct {
 	Records []Record
 	// Txn, when set, makes Records part of that transaction.
 	Txn *Txn
+	// Clean says that the step has changed nothing that its records will not: if they are refused the machine is as it was, and goes on.
+	// Without it a refused write drops the machine, and it is loaded again.
+	Clean bool
 	// Loose says that Records have nothing to do with each other (deletions): they may be written in several batches.
 	Loose bool
 	// Replies fail instead (Handle.Fail) when the records, or some written before them, are not committed.

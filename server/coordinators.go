@@ -169,6 +169,7 @@ func (l *internalLog) partition(n int32) (*replica.Partition, error) {
 // Write implements coordinator.PartitionWriter.
 func (l *internalLog) Write(partition, leaderEpoch int32, recs []coordinator.Record, txn *coordinator.Txn, nowMs int64) (coordinator.Written, error) {
 	o := batch.PlainOptions(0, leaderEpoch)
+	o.BaseSequence = 0 // as Kafka's coordinators write it; nobody looks at it
 	o.Codec = l.codec()
 	o.Level = o.Codec.Level()
 	if txn != nil {
@@ -186,7 +187,11 @@ func (l *internalLog) Write(partition, leaderEpoch int32, recs []coordinator.Rec
 	if err != nil {
 		return coordinator.Written{}, fmt.Errorf("build a batch of %s: %w", l.name, err)
 	}
-	w, err := l.append(partition, data, replica.AppendOptions{LeaderEpoch: leaderEpoch, Verified: true})
+	ao := replica.AppendOptions{LeaderEpoch: leaderEpoch, Verified: txn == nil || txn.Guard == 0}
+	if txn != nil {
+		ao.Guard, ao.Producer = txn.Guard, txn.ProducerID
+	}
+	w, err := l.append(partition, data, ao)
 	if cap(data) <= maxPooledBatch {
 		*buf = data
 		l.buffers.Put(buf)

@@ -64,6 +64,7 @@ func matches(filter []string, value string) bool {
 
 // DeleteGroups deletes groups that nobody is in, with their offsets, those of open transactions too.
 func (s *Shard) DeleteGroups(h coordinator.Handle, ids []string) (e coordinator.Effects) {
+	e.Clean, e.Loose = true, true
 	resp := kmsg.NewPtrDeleteGroupsResponse()
 	for _, id := range ids {
 		r := kmsg.NewDeleteGroupsResponseGroup()

@@ -124,6 +124,7 @@ func (s *Shard) commit(now coordinator.Now, id string, by committer, list []part
 		return all(s.commitError(err, by))
 	}
 	g.kind().committed(now, by)
+	e.Clean = true // but for a simple group, which does not matter
 	limit := int(s.d.Settings.Int("offset.metadata.max.bytes"))
 	for i, c := range list {
 		if c.metadata != nil && utf16Len(*c.metadata) > limit {

@@ -25,7 +25,7 @@ func (s *Shard) nextExpiry(now coordinator.Now) coordinator.TimerChange {
 
 // expire deletes offsets that nobody has used for offsets.retention.minutes, and groups that are empty and have none left.
 func (s *Shard) expire(now coordinator.Now) coordinator.Effects {
-	e := coordinator.Effects{Loose: true, Timers: []coordinator.TimerChange{s.nextExpiry(now)}}
+	e := coordinator.Effects{Loose: true, Clean: true, Timers: []coordinator.TimerChange{s.nextExpiry(now)}}
 	s.Expire(&e, now)
 	return e
 }
@@ -67,7 +67,7 @@ func (s *Shard) expireGroup(e *coordinator.Effects, g *group, nowMs int64) (left
 // TopicsDeleted deletes the offsets of topics that are gone, by name and id, those of open transactions too. An offset that knows its topic's
 // id stays if that is another topic of the same name.
 func (s *Shard) TopicsDeleted(topics map[string][16]byte) coordinator.Effects {
-	e := coordinator.Effects{Loose: true}
+	e := coordinator.Effects{Loose: true, Clean: true}
 	names := slices.Sorted(maps.Keys(topics))
 	for _, id := range slices.Sorted(maps.Keys(s.offsets.groups)) {
 		o := s.offsets.groups[id]

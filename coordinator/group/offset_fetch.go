@@ -88,6 +88,7 @@ func (s *Shard) OffsetDelete(h coordinator.Handle, req *kmsg.OffsetDeleteRequest
 	if resp.ErrorCode != 0 {
 		return reply(h, resp)
 	}
+	e.Clean = true
 	o := s.offsets.groups[req.Group]
 	for _, t := range req.Topics {
 		rt := kmsg.NewOffsetDeleteResponseTopic()
