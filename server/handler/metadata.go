@@ -169,6 +169,9 @@ func (v *metadataView) byName(req *kmsg.MetadataRequest) (topics []kmsg.Metadata
 		} else {
 			rt.ErrorCode = kerr.InvalidTopicException.Code
 		}
+		if v.topicOperations {
+			rt.AuthorizedOperations = topicOperations // of a name that is not there, too; not of an unknown id
+		}
 		unknown = append(unknown, rt)
 	}
 	return append(topics, unknown...), missing

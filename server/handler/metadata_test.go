@@ -211,6 +211,26 @@ func TestMetadataBrokersAndPartitions(t *testing.T) {
 		`{ErrorCode=LEADER_NOT_AVAILABLE Partition=2 Leader=-1 LeaderEpoch=-1 Replicas=[1] ISR=[1]} {ErrorCode=LEADER_NOT_AVAILABLE Partition=3 Leader=-1 LeaderEpoch=-1 Replicas=[1] ISR=[1]}]}]}`)
 }
 
+// A name that is not there has operations (kafka-python decodes them), an unknown id has none.
+func TestMetadataOperationsOfTheUnknown(t *testing.T) {
+	h, _ := imageHandler(t, imageOf(t, brokerRecord(1, false)))
+	f := func(id [16]byte, want string) {
+		t.Helper()
+		req := metadataRequest(12, "none", "bad name")
+		req.IncludeTopicAuthorizedOperations = true
+		if id != [16]byte{} {
+			req.Topics = req.Topics[:1]
+			req.Topics[0].Topic, req.Topics[0].TopicID = nil, id
+		}
+		resp := wire(t, serve(t, h, req)).(*kmsg.MetadataResponse)
+		if got := brief(resp.Topics); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	f([16]byte{}, `[{ErrorCode=UNKNOWN_TOPIC_OR_PARTITION Topic="none" AuthorizedOperations=3576} {ErrorCode=INVALID_TOPIC_EXCEPTION Topic="bad name" AuthorizedOperations=3576}]`)
+	f([16]byte{9}, `[{ErrorCode=UNKNOWN_TOPIC_ID TopicID=9}]`)
+}
+
 func TestMetadataCreatesTopics(t *testing.T) {
 	img := imageOf(t, append(topicRecords("there", 1, []int32{1}), brokerRecord(1, false))...)
 	f := func(name string, req *kmsg.MetadataRequest, override string, want string) {
