@@ -18,7 +18,7 @@ import (
 )
 
 // startBroker runs a broker on the directory with a free port until the test ends, unless it is closed earlier.
-func startBroker(t *testing.T, dir string, overrides ...string) *Broker {
+func startBroker(t testing.TB, dir string, overrides ...string) *Broker {
 	t.Helper()
 	cfg, _, err := config.Load(config.Sources{Overrides: append([]string{"listeners=PLAINTEXT://127.0.0.1:0", "log.dirs=" + dir}, overrides...)})
 	if err != nil {
