@@ -23,6 +23,8 @@ type memLog struct {
 	hold    bool
 	held    []func(error)
 	fail    error
+
+	unreadable error
 }
 
 func (l *memLog) Write(_, _ int32, recs []Record, txn *Txn, _ int64) (Written, error) {
@@ -49,6 +51,9 @@ func (l *memLog) add(b LoadedBatch) (Written, error) {
 }
 
 func (l *memLog) Load(_ int32, each func(LoadedBatch) error) error {
+	if l.unreadable != nil {
+		return l.unreadable
+	}
 	for _, b := range l.batches {
 		if err := each(b); err != nil {
 			return err
@@ -241,5 +246,125 @@ func TestResign(t *testing.T) {
 	}
 	if err := r.Submit(0, put(&call{})); !errors.Is(err, ErrNotCoordinator) {
 		t.Fatalf("after resigning: %v", err)
+	}
+}
+
+// A refused write of a step that has changed nothing else fails its call and leaves the shard alone.
+func TestCleanRefusalKeepsShard(t *testing.T) {
+	l := &memLog{}
+	r := newRuntime(l, clock.NewManual(time.Unix(0, 0)))
+	r.Elect(0, 1)
+	var a, parked call
+	if err := r.Submit(0, func(m *words, _ Now) Effects { m.parked = append(m.parked, &parked); return Effects{} }); err != nil {
+		t.Fatal(err)
+	}
+	l.fail = errors.New("not enough replicas")
+	if err := r.Submit(0, func(m *words, now Now) Effects { e := put(&a, "x")(m, now); e.Clean = true; return e }); err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(a.got, parked.got) != "[15] []" {
+		t.Fatalf("answers: %v, parked %v; want [15] and none", a.got, parked.got)
+	}
+	l.fail = nil
+	if err := r.Submit(0, put(&a, "y")); err != nil || state(t, r) != "y" {
+		t.Fatalf("after the refusal: %v, %q", err, state(t, r))
+	}
+}
+
+// Many records that have nothing to do with each other are written in batches of bounded size; the reply waits for the last.
+func TestLooseRecordsAreSplit(t *testing.T) {
+	l := &memLog{hold: true}
+	r := newRuntime(l, clock.NewManual(time.Unix(0, 0)))
+	r.Elect(0, 1)
+	var a call
+	keys := make([]string, 2*looseRecords+1)
+	for i := range keys {
+		keys[i] = "k"
+	}
+	if err := r.Submit(0, func(m *words, now Now) Effects { e := put(&a, keys...)(m, now); e.Loose = true; return e }); err != nil {
+		t.Fatal(err)
+	}
+	if len(l.batches) != 3 || len(l.batches[2].Records) != 1 || l.batches[2].Records[0].Offset != 2*looseRecords {
+		t.Fatalf("%d batches", len(l.batches))
+	}
+	for i, committed := range l.held {
+		if len(a.got) != 0 {
+			t.Fatalf("answered after %d of 3 batches", i)
+		}
+		committed(nil)
+	}
+	if len(a.got) != 1 {
+		t.Fatal("not answered after the last batch")
+	}
+}
+
+// Records that turn out not to be committed fail their call and all after it, and the shard is loaded again.
+func TestLostCommitment(t *testing.T) {
+	l := &memLog{hold: true}
+	r := newRuntime(l, clock.NewManual(time.Unix(0, 0)))
+	r.Elect(0, 1)
+	var a, b, c call
+	for _, f := range []func(*words, Now) Effects{put(&a, "x"), put(&b, "y"), put(&c)} {
+		if err := r.Submit(0, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.held[1](nil) // out of order: must wait for the first
+	if len(b.got) != 0 {
+		t.Fatal("answered before the records in front were committed")
+	}
+	l.batches = nil // what the new leader has
+	l.held[0](errors.New("not leader"))
+	if fmt.Sprint(a.got, b.got, c.got) != "[15] [15] [15]" {
+		t.Fatalf("answers: %v %v %v, want one error each", a.got, b.got, c.got)
+	}
+	if got := state(t, r); got != "" {
+		t.Fatalf("reloaded: %q", got)
+	}
+}
+
+// While a shard is loading calls are told so; Later waits for the end.
+func TestLoading(t *testing.T) {
+	l := &memLog{}
+	clk := clock.NewManual(time.Unix(0, 0))
+	var queue []func()
+	r := New(Options[*words]{Topic: "__t", Writer: l, Clock: clk, Wheel: wheel.New(clk), Log: zerolog.Nop(), Go: func(f func()) { queue = append(queue, f) },
+		New: func(_, _ int32) *words { return &words{pending: map[int64][]string{}} }})
+	r.Elect(0, 1)
+	var a call
+	if err := r.Submit(0, put(&a, "x")); !errors.Is(err, ErrLoading) {
+		t.Fatalf("while loading: %v", err)
+	}
+	r.Later(0, put(&a, "later"))
+	r.Later(1, put(&a, "nowhere"))
+	queue[0]()
+	if got := state(t, r); got != "later" || len(a.got) != 1 {
+		t.Fatalf("loaded: %q, answers %v", got, a.got)
+	}
+	r.Later(0, put(&a, "at once"))
+	if got := state(t, r); got != "later at once" {
+		t.Fatalf("after loading: %q", got)
+	}
+	if got := fmt.Sprint(r.Partitions()); got != "[0]" {
+		t.Fatalf("partitions %s", got)
+	}
+	r.Close()
+	if err := r.Submit(0, put(&a)); !errors.Is(err, ErrNotCoordinator) {
+		t.Fatalf("closed: %v", err)
+	}
+}
+
+// A log that can't be read leaves the coordinator unavailable until the partition is elected anew.
+func TestUnreadableLog(t *testing.T) {
+	l := &memLog{unreadable: errors.New("bad sector")}
+	r := newRuntime(l, clock.NewManual(time.Unix(0, 0)))
+	r.Elect(0, 1)
+	if err := r.Submit(0, put(&call{})); !errors.Is(err, ErrNotAvailable) {
+		t.Fatalf("unreadable: %v", err)
+	}
+	l.unreadable = nil
+	r.Elect(0, 1)
+	if got := state(t, r); got != "" {
+		t.Fatal(got)
 	}
 }
