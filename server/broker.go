@@ -197,14 +197,17 @@ func (b *Broker) networkOptions() networkOptions {
 }
 
 func (b *Broker) newHandler() *handler.Handler {
+	data := handler.NewDataPlane(b.replicas, b.sessionSlots, b.control.AllocateProducerIDs)
+	b.coord.txns.ids.Store(data.ProducerIDs)
 	return handler.New(handler.Handler{
 		NodeID:     b.NodeID(),
 		ClusterID:  b.ClusterID(),
 		Images:     b.images.Load,
 		Config:     b.settings.Load,
 		Controller: b.control,
-		Data:       handler.NewDataPlane(b.replicas, b.sessionSlots, b.control.AllocateProducerIDs),
+		Data:       data,
 		Groups:     b.coord.groups,
+		Txns:       b.coord.txns,
 		Clock:      b.o.Clock,
 		Wheel:      b.wheel,
 		Log:        component(b.o.Log, "handler"),

@@ -23,6 +23,7 @@ type coordinators struct {
 	groups *coordinator.Runtime[*group.Shard]
 	log    *internalLog // of __consumer_offsets
 	topics topicsVersion
+	txns   *transactions
 }
 
 func newCoordinators(b *Broker) *coordinators {
@@ -40,12 +41,18 @@ func newCoordinators(b *Broker) *coordinators {
 		Log:    component(b.o.Log, "group-coordinator"),
 		Go:     b.engine.workers.submit,
 	})
+	c.txns = newTransactions(b, c.groups)
 	return c
 }
 
 // role makes this broker the coordinator of what it leads. It runs before the image with the change is visible to clients.
 func (c *coordinators) role(p *replica.Partition, r replica.Role) {
-	if p.Topic() != offsetsTopic {
+	switch p.Topic() {
+	case offsetsTopic:
+	case txnStateTopic:
+		c.txns.role(p, r)
+		return
+	default:
 		return
 	}
 	if r != replica.RoleLeader {
@@ -77,7 +84,10 @@ func (c *coordinators) deleted(d *metadata.Delta) {
 	}
 }
 
-func (c *coordinators) close() { c.groups.Close() }
+func (c *coordinators) close() {
+	c.txns.Close()
+	c.groups.Close()
+}
 
 // topicsView shows the machines the topics of the newest image.
 type topicsView struct {

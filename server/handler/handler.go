@@ -29,6 +29,8 @@ type Handler struct {
 	Data *DataPlane
 	// Groups coordinates groups and their offsets.
 	Groups GroupCoordinator
+	// Txns coordinates transactions.
+	Txns TxnCoordinator
 	// Config gives the broker's effective configuration now, dynamic settings included; its Static is what the process started with.
 	Config func() *config.Resolver
 
@@ -43,6 +45,9 @@ type Handler struct {
 // New completes h, whose exported fields are set: it builds the dispatch table.
 func New(h Handler) *Handler {
 	h.table = newDispatch()
+	if h.Txns != nil && h.Data.Txn == nil {
+		h.Data.Txn = txnVerifier{&h}
+	}
 	return &h
 }
 

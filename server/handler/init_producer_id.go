@@ -5,6 +5,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kaja-mq/kaja/coordinator"
+	"github.com/kaja-mq/kaja/coordinator/txn"
 )
 
 // InitProducerId (key 22), versions 0 to 5.
@@ -12,10 +15,11 @@ import (
 //	v1 same  v2 flexible  v3 producer id and epoch to go on with (KIP-360)  v4 PRODUCER_FENCED  v5 same
 //
 // Seen on Apache 4.4: without a transactional id every request gets a new id with epoch 0, whatever id it names; an id without an epoch or
-// the other way round is INVALID_REQUEST, an empty transactional id too. With a transactional id the transaction coordinator decides; without
-// one the answer is COORDINATOR_NOT_AVAILABLE, which clients retry.
+// the other way round is INVALID_REQUEST, an empty transactional id too. With a transactional id the transaction coordinator decides: an open
+// transaction is aborted and the answer is CONCURRENT_TRANSACTIONS, upon which the client comes back. Two-phase commit is v6, which is not
+// served. Deviations: that answer waits for the abort's markers if they can be written at once.
 func (h *Handler) initProducerID(c Call) {
-	var req kmsg.InitProducerIDRequest
+	req := kmsg.NewInitProducerIDRequest()
 	if !decode(c, &req) {
 		return
 	}
@@ -26,11 +30,25 @@ func (h *Handler) initProducerID(c Call) {
 		resp.ErrorCode = kerr.InvalidRequest.Code
 		c.Reply(resp)
 	case req.TransactionalID != nil:
-		resp.ErrorCode = kerr.CoordinatorNotAvailable.Code
-		c.Reply(resp)
+		h.initTransactional(c, &req)
 	default:
 		h.newProducerID(c, resp)
 	}
+}
+
+func (h *Handler) initTransactional(c Call, req *kmsg.InitProducerIDRequest) {
+	answer := func(o txn.Outcome) kmsg.Response {
+		resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)
+		resp.ProducerID, resp.ProducerEpoch, resp.ErrorCode = o.ProducerID, o.ProducerEpoch, fencedCode(o.Err, req.Version, 4)
+		return resp
+	}
+	fail := func(err *kerr.Error) kmsg.Response {
+		return answer(txn.Outcome{ProducerID: -1, ProducerEpoch: -1, Err: err})
+	}
+	r := txn.InitRequest{TransactionalID: *req.TransactionalID, TimeoutMs: req.TransactionTimeoutMillis, ProducerID: req.ProducerID, ProducerEpoch: req.ProducerEpoch}
+	h.coordinatedTxn(c, r.TransactionalID, fail, func(s *txn.Shard, now coordinator.Now, hd coordinator.Handle, fresh int64) (coordinator.Effects, bool) {
+		return s.InitProducerID(now, hd, answer, r, fresh)
+	})
 }
 
 func (h *Handler) newProducerID(c Call, resp *kmsg.InitProducerIDResponse) {

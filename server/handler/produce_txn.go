@@ -118,6 +118,13 @@ func verificationError(err error, version int16) error {
 		return err
 	}
 	switch k {
+	case kerr.ProducerFenced:
+		return kerr.InvalidProducerEpoch
+	case kerr.TransactionAbortable:
+		if version >= 11 {
+			return err
+		}
+		return &recordsError{kerr.InvalidTxnState, "Partition was not added to the transaction"}
 	case kerr.InvalidTxnState:
 		return &recordsError{err, "Partition was not added to the transaction"}
 	case kerr.ConcurrentTransactions:
