@@ -23,7 +23,7 @@ func (s *Shard) consumerJoin(now coordinator.Now, g *group, c Client, h coordina
 		return reply(h, joinError(req.Version, "", r.code))
 	}
 	answer(&t.e, h, resp)
-	return t.e
+	return t.finish()
 }
 
 func (t *turn) join(c Client, req *kmsg.JoinGroupRequest) (*kmsg.JoinGroupResponse, *refusal) {
@@ -181,7 +181,7 @@ func (s *Shard) consumerSync(now coordinator.Now, g *group, h coordinator.Handle
 	}
 	resp.MemberAssignment = t.appendAssignment(nil, subscriptionVersion(m.classic.SupportedProtocols[0].Metadata), has)
 	answer(&t.e, h, resp)
-	return t.e
+	return t.finish()
 }
 
 // consumerHeartbeat answers Heartbeat.
@@ -242,5 +242,5 @@ func (s *Shard) consumerLeave(now coordinator.Now, g *group, h coordinator.Handl
 	}
 	t.fence(gone...)
 	answer(&t.e, h, resp)
-	return t.e
+	return t.finish()
 }

@@ -106,9 +106,8 @@ func (s *Shard) ConsumerGroupHeartbeat(now coordinator.Now, c Client, h coordina
 		return reply(h, heartbeatRefused(req.Version, r))
 	}
 	resp.Version = req.Version
-	t.finish()
 	answer(&t.e, h, resp)
-	return t.e
+	return t.finish()
 }
 
 func (t *turn) heartbeat(c Client, req *kmsg.ConsumerGroupHeartbeatRequest) (*kmsg.ConsumerGroupHeartbeatResponse, *refusal) {

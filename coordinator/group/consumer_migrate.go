@@ -122,6 +122,7 @@ func (t *turn) downgrade(gone []*consumerMember, comes *consumerMember, rebalanc
 	if comes != nil {
 		replaced = g.staticMember(comes.instance)
 	}
+	t.soft = true
 	t.e.Records = g.tombstones() // what this turn wrote about the one that comes is void
 	c := newClassicGroup(g.id, t.now.WallMs())
 	c.state, c.generation, c.protocolType = stateStable, g.epoch, consumerProtocolType

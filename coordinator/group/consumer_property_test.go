@@ -61,6 +61,15 @@ func newSim(t *testing.T, seed uint64) *sim {
 	if seed%2 == 0 {
 		s.w.set["consumer.assignment.interval.ms"] = "1000"
 	}
+	if seed%5 == 0 {
+		s.w.refuse = func() bool {
+			no := s.rnd.IntN(8) == 0
+			if no {
+				s.note("the log refuses")
+			}
+			return no
+		}
+	}
 	return s
 }
 
@@ -162,6 +171,10 @@ func (s *sim) beat(m *simMember, full bool) {
 		req.Topics = m.owned()
 	}
 	replies := s.w.do(s.w.s.ConsumerGroupHeartbeat(s.w.now(), s.w.client(), nil, req))
+	if len(replies) == 0 {
+		m.mustSay = true // it can't know what the coordinator heard: it says all again, and its session goes on from the last answer
+		return
+	}
 	resp := replies[0].Response.(*kmsg.ConsumerGroupHeartbeatResponse)
 	s.note("%v %s beats %d topics=%v %s owned=%v -> %s", s.w.since, m.id, req.MemberEpoch, req.SubscribedTopicNames, m.regex, req.Topics, s.w.showReply(resp))
 	if resp.ErrorCode != 0 {
@@ -230,7 +243,10 @@ func (s *sim) pass() {
 			s.note("%s is lost", m.id)
 		}
 	}
+	refuse := s.w.refuse
+	s.w.refuse = nil // a reload would forget the heartbeats that are not sent here
 	s.fireUntil(s.w.since + d)
+	s.w.refuse = refuse
 	for _, m := range s.members {
 		if m.away {
 			m.has = nil
@@ -304,6 +320,7 @@ func (s *sim) settle() {
 		s.join()
 	}
 	s.w.topics.version++
+	s.w.refuse = nil
 	for range 40 {
 		for _, m := range s.alive() {
 			s.beat(m, false)

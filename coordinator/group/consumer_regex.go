@@ -99,20 +99,30 @@ func (g *consumerGroup) lastResolved() *resolvedRegex {
 }
 
 func checkRegex(pattern string) *refusal {
-	if _, err := regexp.Compile(pattern); err != nil {
-		return refuse(kerr.InvalidRegularExpression, "SubscribedTopicRegex `%s` is not a valid regular expression: %s.", pattern, regexFault(err))
+	fault := regexFault(pattern)
+	if fault == "" {
+		return nil
 	}
-	return nil
+	return refuse(kerr.InvalidRegularExpression, "SubscribedTopicRegex `%s` is not a valid regular expression: %s.", pattern, fault)
 }
 
-// regexFault words an error as RE2/J does, Kafka's library, which is a port of Go's.
-func regexFault(err error) string {
+// regexFault is what is wrong with an expression, empty when nothing: in the words, and by the rules, of RE2/J. Kafka's library is a port of
+// Go's, but has no name for a parenthesis too many and refuses a name that is used twice (Apache Kafka 4.4 observed).
+func regexFault(pattern string) string {
+	re, err := regexp.Compile(pattern)
 	var e *syntax.Error
-	if !errors.As(err, &e) {
+	switch {
+	case err == nil:
+		names := slices.DeleteFunc(re.SubexpNames(), func(n string) bool { return n == "" })
+		slices.Sort(names)
+		if len(slices.Compact(slices.Clone(names))) < len(names) {
+			return "duplicate capture group name"
+		}
+		return ""
+	case !errors.As(err, &e):
 		return err.Error()
-	}
-	if e.Code == syntax.ErrUnexpectedParen {
-		return "missing closing )"
+	case e.Code == syntax.ErrUnexpectedParen:
+		return "regexp/syntax: internal error"
 	}
 	return e.Code.String()
 }
@@ -186,6 +196,5 @@ func (t *turn) resolved(r *regexResolution) {
 	hash := groupHash(t.s.d.Topics, names)
 	if changed || hash != g.metadataHash {
 		t.write(epochRecord(g.id, g.epoch+1, hash))
-		g.metadataVersion = t.s.d.Topics.Version()
 	}
 }

@@ -82,6 +82,7 @@ func (t *turn) cancel(what, id string, deadline *time.Time) {
 
 // cancelTimers ends all deadlines of a member that is on its way out.
 func (t *turn) cancelTimers(id string) {
+	t.soft = true
 	c := t.g.timers[id]
 	if c == nil {
 		return
@@ -114,6 +115,9 @@ func (g *consumerGroup) fire(s *Shard, now coordinator.Now, fired timer) coordin
 		return t.e
 	}
 	m, c := g.members[fired.member], g.timers[fired.member]
+	if m == nil {
+		delete(g.timers, fired.member) // its record was refused
+	}
 	if m == nil || c == nil {
 		return t.e
 	}

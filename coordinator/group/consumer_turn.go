@@ -22,6 +22,8 @@ type turn struct {
 	// made says that g is new, or was of another kind until now; from is the classic group that it was.
 	made bool
 	from *classicGroup
+	// soft says that more than records changes what the group is: a group was made or ended, a member's deadlines ended with it.
+	soft bool
 }
 
 func (t *turn) write(recs ...coordinator.Record) { t.e.Records = append(t.e.Records, recs...) }
@@ -60,15 +62,17 @@ func (t *turn) existing(id string) *refusal {
 	}
 }
 
-// finish puts a group that was made into the table: its timers are set already, the rest follows by its records.
-func (t *turn) finish() {
-	if !t.made {
-		return
+// finish puts a group that was made into the table: its timers are set already, the rest follows by its records. A turn that only set
+// deadlines beside its records can be undone by not writing them.
+func (t *turn) finish() coordinator.Effects {
+	if t.made {
+		if t.from != nil {
+			t.endClassic(t.from)
+		}
+		t.s.groups[t.g.id] = &group{id: t.g.id, consumer: t.g}
 	}
-	if t.from != nil {
-		t.endClassic(t.from)
-	}
-	t.s.groups[t.g.id] = &group{id: t.g.id, consumer: t.g}
+	t.e.Clean = !t.made && !t.soft
+	return t.e
 }
 
 func (t *turn) checkSize(member string, instance *string) *refusal {
@@ -176,13 +180,14 @@ func (t *turn) refresh(old, m *consumerMember, bump bool) (epoch int32) {
 	if !bump && g.metadataVersion == version {
 		return g.epoch
 	}
-	g.metadataVersion = version
 	_, names, _ := t.subscriptionsWith(old, m)
 	hash := groupHash(t.s.d.Topics, names)
 	epoch = g.epoch
 	if bump || hash != g.metadataHash {
 		epoch++
 		t.write(epochRecord(g.id, epoch, hash))
+	} else {
+		g.metadataVersion = version // not before the hash is in the log: the next heartbeat sees to that
 	}
 	if g.oldMetadata {
 		t.write(tombstone(&record.ConsumerGroupPartitionMetadataKey{GroupID: g.id}))

@@ -26,6 +26,8 @@ type consumerWorld struct {
 	timers map[string]time.Duration
 	log    []coordinator.Record
 	fresh  int
+	// refuse, when set, tells whether the log refuses the next write.
+	refuse func() bool
 }
 
 var worldStart = time.Unix(1_700_000_000, 0)
@@ -54,9 +56,18 @@ func (w *consumerWorld) now() coordinator.Now {
 
 // do does what effects say and returns the responses by handle.
 func (w *consumerWorld) do(e coordinator.Effects) (out []coordinator.Reply) {
-	for _, r := range e.Records {
-		w.s.Apply(r)
-		w.log = append(w.log, r)
+	refused := len(e.Records) > 0 && w.refuse != nil && w.refuse()
+	defer func() {
+		if refused && !e.Clean {
+			w.s, w.timers = w.reload(), map[string]time.Duration{}
+			w.do(w.s.Loaded(w.now()))
+		}
+	}()
+	if !refused {
+		for _, r := range e.Records {
+			w.s.Apply(r)
+			w.log = append(w.log, r)
+		}
 	}
 	for _, c := range e.Timers {
 		if c.At.IsZero() {
@@ -64,6 +75,9 @@ func (w *consumerWorld) do(e coordinator.Effects) (out []coordinator.Reply) {
 		} else {
 			w.timers[c.Key] = c.At.Sub(worldStart)
 		}
+	}
+	if refused {
+		return nil
 	}
 	return e.Replies
 }
