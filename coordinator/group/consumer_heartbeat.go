@@ -146,7 +146,7 @@ func (t *turn) heartbeat(c Client, req *kmsg.ConsumerGroupHeartbeatRequest) (*km
 	resp.MemberID, resp.MemberEpoch = &m.id, m.epoch
 	resp.HeartbeatIntervalMillis = int32(t.s.d.Settings.GroupInt(g.id, "consumer.heartbeat.interval.ms"))
 	full := req.RebalanceTimeoutMillis != -1 && (req.SubscribedTopicNames != nil || req.SubscribedTopicRegex != nil) && req.Topics != nil
-	if joins || full || !old.assigned.equal(m.assigned) {
+	if joins || full || old != m && !old.assigned.equal(m.assigned) {
 		resp.Assignment = m.assigned.response()
 	}
 	return resp, nil
@@ -222,7 +222,7 @@ func updated(m *consumerMember, c Client, req *kmsg.ConsumerGroupHeartbeatReques
 	}
 	n.setClient(c)
 	n.classic = nil
-	if n.equal(m) {
+	if n.saysSame(m) {
 		return m
 	}
 	return n.next()

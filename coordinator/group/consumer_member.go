@@ -79,11 +79,15 @@ func (m *consumerMember) reconciledTo(epoch int32) bool {
 }
 
 func (m *consumerMember) equal(o *consumerMember) bool {
-	return m.epoch == o.epoch && m.previousEpoch == o.previousEpoch && m.state == o.state && m.id == o.id &&
-		m.rebalanceTimeoutMs == o.rebalanceTimeoutMs && m.clientID == o.clientID && m.clientHost == o.clientHost && m.regex == o.regex &&
+	return m == o || m.id == o.id && m.epoch == o.epoch && m.previousEpoch == o.previousEpoch && m.state == o.state && m.saysSame(o) &&
+		m.assigned.equal(o.assigned) && m.revoking.equal(o.revoking)
+}
+
+// saysSame compares what members say of themselves.
+func (m *consumerMember) saysSame(o *consumerMember) bool {
+	return m.rebalanceTimeoutMs == o.rebalanceTimeoutMs && m.clientID == o.clientID && m.clientHost == o.clientHost && m.regex == o.regex &&
 		equalStrings(m.instance, o.instance) && equalStrings(m.rack, o.rack) && equalStrings(m.assignor, o.assignor) &&
-		slices.Equal(m.topics, o.topics) && m.assigned.equal(o.assigned) && m.revoking.equal(o.revoking) &&
-		equalClassic(m.classic, o.classic)
+		slices.Equal(m.topics, o.topics) && equalClassic(m.classic, o.classic)
 }
 
 func equalStrings(a, b *string) bool {
