@@ -1,5 +1,11 @@
 package config
 
+import (
+	"strings"
+
+	"github.com/kaja-mq/kaja/internal/invariant"
+)
+
 // Source numbers where a value comes from, as DescribeConfigs does.
 type Source int8
 
@@ -73,6 +79,26 @@ func (r *Resolver) Str(name string) string { v, _ := r.Value(name); return v }
 
 // List is a LIST.
 func (r *Resolver) List(name string) []string { v, _ := r.Value(name); return splitList(v) }
+
+// ForListener is a property as it holds for one listener: its own value below listener.name.NAME. (in lower case), else the broker's.
+func (r *Resolver) ForListener(listener, name string) (string, bool) {
+	p := Lookup(ScopeBroker, name)
+	if p == nil {
+		invariant.Failf("no broker property is named %s", name)
+	}
+	own := "listener.name." + strings.ToLower(listener) + "." + name
+	for _, m := range []map[string]string{r.dynBroker, r.dynDefault, r.static.given} {
+		if text, ok := m[own]; ok {
+			if v, err := p.Parse(text); err == nil {
+				return v, true
+			}
+		}
+	}
+	return r.Value(name)
+}
+
+// ListenerInt is a number of a listener, see ForListener; 0 when null.
+func (r *Resolver) ListenerInt(listener, name string) int64 { return toInt(r.ForListener(listener, name)) }
 
 // ladders are the broker properties that give one duration in several units; the first that is set holds.
 var ladders = [...][]Synonym{

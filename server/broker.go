@@ -174,13 +174,25 @@ func checkSupported(cfg *config.Static) error {
 // listen binds the listeners, so that a port in use is found before anything is written; connections are accepted when all is ready.
 func (b *Broker) listen() error {
 	for _, l := range b.o.Config.Listeners() {
-		ln, err := b.net.listen(listenerOptions{Name: l.Name, Host: l.Host, Port: l.Port, MaxFrame: int(b.o.Config.Int("socket.request.max.bytes"))})
+		ln, err := b.net.listen(listenerOptions{Name: l.Name, Host: l.Host, Port: l.Port, MaxFrame: int(b.o.Config.Int("socket.request.max.bytes")), Socket: socketConfig(b.o.Config)})
 		if err != nil {
 			return err
 		}
 		b.listening = append(b.listening, ln)
 	}
 	return nil
+}
+
+// socketConfig takes only what was set: Kafka's defaults (100 KiB buffers, a queue of 50) are smaller than what systems choose by themselves.
+func socketConfig(cfg *config.Static) (s SocketConfig) {
+	for name, v := range map[string]*int{
+		"socket.send.buffer.bytes": &s.SendBuffer, "socket.receive.buffer.bytes": &s.ReceiveBuffer, "socket.listen.backlog.size": &s.Backlog,
+	} {
+		if n := cfg.Int(name); cfg.IsSet(name) && n > 0 {
+			*v = int(n)
+		}
+	}
+	return s
 }
 
 func (b *Broker) networkOptions() networkOptions {

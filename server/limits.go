@@ -14,8 +14,11 @@ type LimitConfig struct {
 	MaxPerIP            int            // max.connections.per.ip
 	PerIPOverrides      map[string]int // max.connections.per.ip.overrides, by address
 	CreationRate        float64        // max.connection.creation.rate, per second
-	MaxPerListener      map[string]int // listener.name.<l>.max.connections, by listener name in lower case
+	MaxPerListener      map[string]int // listener.name.<l>.max.connections, by listener name
 	CreationPerListener map[string]float64
+	// Protected is the listener by which brokers talk to each other: MaxConnections does not hold it back, others make room for it.
+	// "" when it is the only listener.
+	Protected string
 }
 
 // NoLimits are Kafka's defaults.
@@ -110,7 +113,7 @@ func (l *limits) admit(listener string) bool {
 }
 
 func (l *limits) admitLocked(listener string) (wait time.Duration, ok bool) {
-	if l.total >= l.cfg.MaxConnections {
+	if l.total >= l.cfg.MaxConnections && listener != l.cfg.Protected {
 		return 0, false
 	}
 	if n, limited := l.cfg.MaxPerListener[listener]; limited && l.perL[listener] >= n {
@@ -162,6 +165,14 @@ func (l *limits) fillLocked(name string, rate float64) time.Duration {
 		return time.Second
 	}
 	return time.Duration((1 - b.tokens) / rate * float64(time.Second))
+}
+
+// excess tells whether there are more connections than max.connections allows, as one of the protected listener may cause, and which listener
+// is not to pay for it.
+func (l *limits) excess() (protected string, yes bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cfg.Protected, l.total > l.cfg.MaxConnections
 }
 
 // allowIP counts an admitted connection for its address, and says whether the address is within its limit.

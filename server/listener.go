@@ -26,6 +26,14 @@ type listenerOptions struct {
 	Host     string // empty is all interfaces
 	Port     int    // 0 is any free port
 	MaxFrame int    // socket.request.max.bytes
+	Socket   SocketConfig
+}
+
+// SocketConfig tunes sockets; a zero leaves a value to the system.
+type SocketConfig struct {
+	SendBuffer    int // socket.send.buffer.bytes
+	ReceiveBuffer int // socket.receive.buffer.bytes
+	Backlog       int // socket.listen.backlog.size
 }
 
 // acceptRetry is how long an acceptor waits after a failure that may pass (too many open files).
@@ -35,12 +43,17 @@ const acceptRetry = 100 * time.Millisecond
 func (n *network) listen(o listenerOptions) (*listener, error) {
 	var lc net.ListenConfig
 	lc.KeepAliveConfig = net.KeepAliveConfig{Enable: true, Idle: -1, Interval: -1, Count: -1} // the kernel's times, as Kafka
+	lc.Control = o.Socket.control
 	ln, err := lc.Listen(context.Background(), "tcp", net.JoinHostPort(o.Host, strconv.Itoa(o.Port)))
 	if err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return nil, fmt.Errorf("listener %s: port %d is in use by another process; stop it or set another port in listeners", o.Name, o.Port)
 		}
 		return nil, fmt.Errorf("listener %s: %w", o.Name, err)
+	}
+	if err := o.Socket.setBacklog(ln.(*net.TCPListener)); err != nil {
+		_ = ln.Close() // the first error is the one that matters
+		return nil, fmt.Errorf("listener %s: set socket.listen.backlog.size: %w", o.Name, err)
 	}
 	l := &listener{name: o.Name, net: n, ln: ln, maxFrame: o.MaxFrame}
 	l.openSpare()
@@ -96,6 +109,10 @@ func (l *listener) accepted(c net.Conn) {
 	if err := l.net.engine.enroll(c, l.net.newConn(l, host, local)); err != nil {
 		l.net.log.Warn().Err(err).Str("listener", l.name).Msg("can't take a connection")
 		l.net.limits.leave(l.name, host)
+		return
+	}
+	if protected, yes := l.net.limits.excess(); yes {
+		l.net.closeLongestIdle(protected)
 	}
 }
 

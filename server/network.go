@@ -112,6 +112,23 @@ func (n *network) connections() int {
 	return len(n.conns)
 }
 
+// closeLongestIdle ends the connection that was silent for longest and is not of the protected listener, to make room.
+func (n *network) closeLongestIdle(protected string) {
+	var oldest *conn
+	n.each(func(c *conn) {
+		if c.listener != protected && !c.ended.Load() && (oldest == nil || c.lastActive.Load() < oldest.lastActive.Load()) {
+			oldest = c
+		}
+	})
+	if oldest == nil {
+		return
+	}
+	oldest.tr.post(func() {
+		oldest.fail("closed to make room for a broker's connection (max.connections)", nil)
+		oldest.shut()
+	})
+}
+
 // stopAccepting closes the listeners and waits for their goroutines.
 func (n *network) stopAccepting() {
 	n.mu.Lock()

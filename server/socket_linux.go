@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
+	"syscall"
 
 	"github.com/panjf2000/gnet/v2"
 	"golang.org/x/sys/unix"
@@ -114,6 +116,42 @@ func (s *socket) close() {
 
 func (s *socket) post(f func()) bool {
 	return s.loop.Execute(context.Background(), task(f)) == nil
+}
+
+// control sets the buffers of a listening socket, which its connections inherit. It has net.ListenConfig's signature.
+func (s SocketConfig) control(_, _ string, raw syscall.RawConn) (err error) {
+	set := func(fd uintptr) {
+		for _, o := range [...]struct {
+			option, bytes int
+			property      string
+		}{{unix.SO_SNDBUF, s.SendBuffer, "socket.send.buffer.bytes"}, {unix.SO_RCVBUF, s.ReceiveBuffer, "socket.receive.buffer.bytes"}} {
+			if o.bytes == 0 {
+				continue
+			}
+			if e := unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, o.option, o.bytes); e != nil {
+				err = fmt.Errorf("set %s: %w", o.property, e)
+			}
+		}
+	}
+	if e := raw.Control(set); e != nil {
+		return e
+	}
+	return err
+}
+
+// setBacklog changes the length of the queue: to listen once more only does that.
+func (s SocketConfig) setBacklog(l *net.TCPListener) (err error) {
+	if s.Backlog == 0 {
+		return nil
+	}
+	raw, err := l.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("descriptor of the listener: %w", err)
+	}
+	if e := raw.Control(func(fd uintptr) { err = unix.Listen(int(fd), s.Backlog) }); e != nil {
+		return fmt.Errorf("descriptor of the listener: %w", e)
+	}
+	return err
 }
 
 // writables waits until sockets can be written to again, on an own epoll set with one goroutine that exists while it is needed.

@@ -4,6 +4,8 @@ package server
 
 import (
 	"errors"
+	"net"
+	"syscall"
 
 	"github.com/panjf2000/gnet/v2"
 )
@@ -30,6 +32,9 @@ func (s *socket) pauseReading(bool) error                   { return errNoSocket
 func (s *socket) awaitWritable() error                      { return errNoSockets }
 func (s *socket) close()                                    {}
 func (s *socket) post(func()) bool                          { return false }
+
+func (SocketConfig) control(_, _ string, _ syscall.RawConn) error { return nil }
+func (SocketConfig) setBacklog(*net.TCPListener) error            { return nil }
 
 type writables struct{}
 

@@ -259,6 +259,17 @@ func limitsOf(s *config.Resolver) LimitConfig {
 		MaxPerIP:       int(s.Int("max.connections.per.ip")),
 		PerIPOverrides: map[string]int{},
 		CreationRate:   float64(s.Int("max.connection.creation.rate")),
+
+		MaxPerListener:      map[string]int{},
+		CreationPerListener: map[string]float64{},
+	}
+	listeners := s.Static().Listeners()
+	for _, l := range listeners {
+		c.MaxPerListener[l.Name] = int(s.ListenerInt(l.Name, "max.connections"))
+		c.CreationPerListener[l.Name] = float64(s.ListenerInt(l.Name, "max.connection.creation.rate"))
+	}
+	if len(listeners) > 1 {
+		c.Protected = s.Static().InterBrokerListener()
 	}
 	for _, o := range strings.Split(s.Str("max.connections.per.ip.overrides"), ",") {
 		host, n, ok := cutLast(strings.TrimSpace(o), ':')

@@ -107,3 +107,30 @@ func TestScramKeysAreStored(t *testing.T) {
 		t.Errorf("stored %+v", got)
 	}
 }
+
+// kgoClientAt is a client that talks to one of the broker's listeners.
+func kgoClientAt(t *testing.T, b *Broker, listener string) *kgo.Client {
+	t.Helper()
+	c, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()[listener]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// alterBroker sets one setting of a broker, or of all (id "").
+func alterBroker(t *testing.T, c *kgo.Client, id, name, value string) {
+	t.Helper()
+	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	r := kmsg.NewIncrementalAlterConfigsRequestResource()
+	r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeBroker, id
+	cfg := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
+	cfg.Name, cfg.Value = name, &value
+	r.Configs = append(r.Configs, cfg)
+	req.Resources = append(req.Resources, r)
+	got := request[*kmsg.IncrementalAlterConfigsResponse](t, c, req).Resources[0]
+	if got.ErrorCode != 0 {
+		t.Fatalf("%s=%s: %v %s", name, value, kerr.ErrorForCode(got.ErrorCode), *got.ErrorMessage)
+	}
+}
