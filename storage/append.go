@@ -203,7 +203,7 @@ func (l *Log) shouldRoll(v *validated, cfg *LogConfig) bool {
 	if size > int64(cfg.SegmentBytes)-int64(len(v.Records)) {
 		return size > 0
 	}
-	if size > 0 && l.waitedMs(s, v.MaxTimestamp) > cfg.SegmentMs-l.jitterMs(s, cfg) {
+	if size > 0 && l.waitedMs(s, v.MaxTimestamp) > cfg.maxSegmentMs()-l.jitterMs(s, cfg) {
 		return true
 	}
 	t := l.tail.Load()
@@ -211,6 +211,14 @@ func (l *Log) shouldRoll(v *validated, cfg *LogConfig) bool {
 	tixMax := int(cfg.SegmentIndexBytes) / timeIndexEntrySize
 	return t.idxN+len(t.idx)/indexEntrySize >= idxMax && idxMax > 0 ||
 		t.tixN+len(t.tix)/timeIndexEntrySize >= tixMax-1 && tixMax > 1
+}
+
+// maxSegmentMs is segment.ms, or max.compaction.lag.ms if that is shorter: only ended segments are compacted.
+func (c *LogConfig) maxSegmentMs() int64 {
+	if c.CleanupCompact && c.MaxCompactionLagMs > 0 {
+		return min(c.SegmentMs, c.MaxCompactionLagMs)
+	}
+	return c.SegmentMs
 }
 
 // waitedMs is how old the segment is at a record's time: counted from its first batch's largest timestamp, or from its making when

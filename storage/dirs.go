@@ -255,7 +255,7 @@ func (m *Manager) loadDirs() error {
 
 // checkpoints are a log directory's files of offsets.
 type checkpoints struct {
-	recoveryPoint, logStart, highWatermark map[topicPartition]int64
+	recoveryPoint, logStart, highWatermark, cleaned map[topicPartition]int64
 }
 
 func (m *Manager) readCheckpoints(d *logDir) (checkpoints, error) {
@@ -263,7 +263,7 @@ func (m *Manager) readCheckpoints(d *logDir) (checkpoints, error) {
 	for _, f := range []struct {
 		name string
 		into *map[topicPartition]int64
-	}{{recoveryPointFile, &c.recoveryPoint}, {logStartFile, &c.logStart}, {highWatermarkFile, &c.highWatermark}} {
+	}{{recoveryPointFile, &c.recoveryPoint}, {logStartFile, &c.logStart}, {highWatermarkFile, &c.highWatermark}, {cleanerCheckpointFile, &c.cleaned}} {
 		got, err := readOffsetCheckpoint(m.env.fs, join(d.path, f.name))
 		var corrupt *CorruptFileError
 		if errors.As(err, &corrupt) {
@@ -371,6 +371,8 @@ func (m *Manager) loadLog(f foundDir, clean bool, cps checkpoints) error {
 	st.recoveryPoint, st.known = cps.recoveryPoint[tp]
 	if f.suffix == futureDirSuffix {
 		st = loadState{}
+	} else if off, ok := cps.cleaned[tp]; ok {
+		l.cleanPoint.Store(off)
 	}
 	if err := l.load(st); err != nil {
 		return fmt.Errorf("load log %s: %w", f.path, err)

@@ -150,8 +150,8 @@ func (l *Log) finishSwaps(dir string, files []fs.DirEntry) error {
 			minCleaned = base
 		}
 	}
-	if len(swaps) == 0 {
-		return nil
+	if err := l.finishOrphans(dir, files); err != nil {
+		return err
 	}
 	sort.Slice(swaps, func(i, j int) bool { return swaps[i] < swaps[j] })
 	for i, base := range swaps {
@@ -176,11 +176,55 @@ func (l *Log) finishSwaps(dir string, files []fs.DirEntry) error {
 				}
 			}
 		}
-		for _, suffix := range []string{indexSuffix, timeIndexSuffix, txnIndexSuffix, logSuffix} {
-			p := join(dir, segmentName(base, suffix))
-			if err := l.env.fs.Rename(p+swapSuffix, p); err != nil && !isNotExist(err) {
-				return fmt.Errorf("complete swap of segment %d: %w", base, err)
-			}
+		if err := l.env.fs.SyncDir(dir); err != nil {
+			return err
+		}
+		if err := l.renameSwapFiles(dir, base, indexSuffix, timeIndexSuffix, txnIndexSuffix); err != nil {
+			return err
+		}
+		if err := l.renameSwapFiles(dir, base, logSuffix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renameSwapFiles takes the suffix .swap from files, as far as they are there, durably.
+func (l *Log) renameSwapFiles(dir string, base int64, suffixes ...string) error {
+	for _, suffix := range suffixes {
+		p := join(dir, segmentName(base, suffix))
+		if err := l.env.fs.Rename(p+swapSuffix, p); err != nil && !isNotExist(err) {
+			return fmt.Errorf("complete swap of segment %d: %w", base, err)
+		}
+	}
+	return l.env.fs.SyncDir(dir)
+}
+
+// finishOrphans deals with .swap files of indexes without a .log.swap. Kafka renames the log first, so that they are what is left to
+// rename; of a pass of ours that was about to begin its swap the old index is still there, and they are left-overs.
+func (l *Log) finishOrphans(dir string, files []fs.DirEntry) error {
+	there := map[string]bool{}
+	orphans := map[int64]bool{}
+	for _, f := range files {
+		there[f.Name()] = true
+	}
+	for name := range there {
+		base, suffix, ok := parseSegmentName(name)
+		if ok && suffix != logSuffix+swapSuffix && strings.HasSuffix(suffix, swapSuffix) && !there[segmentName(base, logSuffix+swapSuffix)] {
+			orphans[base] = true
+		}
+	}
+	for base := range orphans {
+		index := segmentName(base, indexSuffix)
+		begun := !there[segmentName(base, logSuffix+cleanedSuffix)] && there[segmentName(base, logSuffix)] && !(there[index] && there[index+swapSuffix])
+		var err error
+		if begun {
+			err = l.renameSwapFiles(dir, base, indexSuffix, timeIndexSuffix, txnIndexSuffix)
+		} else {
+			err = l.removeSegmentFiles(dir, base, swapSuffix)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -205,8 +249,9 @@ func (l *Log) swapEnd(dir string, base int64) (int64, error) {
 	return next, errors.Join(r.err, f.Close())
 }
 
+// removeSegmentFiles removes the .log last: as long as it is there, a start does all of it again.
 func (l *Log) removeSegmentFiles(dir string, base int64, extra string) error {
-	for _, suffix := range []string{logSuffix, indexSuffix, timeIndexSuffix, txnIndexSuffix} {
+	for _, suffix := range []string{indexSuffix, timeIndexSuffix, txnIndexSuffix, logSuffix} {
 		if err := l.env.fs.Remove(join(dir, segmentName(base, suffix+extra))); err != nil && !isNotExist(err) {
 			return fmt.Errorf("remove segment %d: %w", base, err)
 		}
@@ -334,6 +379,7 @@ func (l *Log) reloadProducers() error {
 
 // close ends the log; what is open is closed as soon as no reader holds it.
 func (l *Log) close() {
+	defer l.stopCleaning()()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed.Store(true)

@@ -32,6 +32,8 @@ type env struct {
 	held atomic.Int32
 	// wake asks for the file deletion step.
 	wake func()
+	// cleanPointLowered tells that a directory's cleaner-offset-checkpoint says too much; called without locks.
+	cleanPointLowered func(*logDir)
 }
 
 func newEnv(fs vfs.FS, clk clock.Clock, log zerolog.Logger, maxOpen int) *env {
@@ -70,8 +72,8 @@ func (d *logDir) fail(err error) {
 	d.offline.Store(true)
 }
 
-// Log is one partition's log.  Lock order: syncMu, mu, tail.mu, segment.mu, segmentFiles.mu. mu orders everything that changes the
-// log; syncMu keeps a flush and a truncation apart. Readers take neither: they use the segment list, the atomics and for a moment
+// Log is one partition's log.  Lock order: cleanMu, syncMu, mu, tail.mu, segment.mu, segmentFiles.mu. mu orders everything that changes
+// the log; syncMu keeps a flush, a truncation and the swap of cleaned segments apart; cleanMu is the cleaner's. Readers take neither: they use the segment list, the atomics and for a moment
 // tail.mu.
 type Log struct {
 	env   *env
@@ -94,9 +96,16 @@ type Log struct {
 	hw              int64        // high watermark as checkpointed
 	hwNow           atomic.Int64 // as OnHighWatermark told, -1 never: bounds what retention may delete
 
+	cleanMu     sync.Mutex
+	pass        *cleanPass   // guarded by cleanMu: under way, nil none
+	cleanStop   atomic.Int32 // somebody waits for cleanMu to change what a pass reads
+	cleanPoint  atomic.Int64 // cleaned up to here, -1 unknown: cleaner-offset-checkpoint
+	uncleanable atomic.Bool  // a pass failed for what the log holds
+
 	syncMu sync.Mutex
 	mu     sync.Mutex
 	// guarded by mu:
+	swapping    bool // cleaned segments take the place of others
 	act         *active
 	producers   *producers // nil until needed
 	epochs      *epochs    // nil until needed
@@ -155,6 +164,7 @@ func newLog(e *env, where *logDir, dir string, key PartitionKey, cfg *LogConfig)
 	l.cfg.Store(cfg)
 	l.unstable.Store(-1)
 	l.hwNow.Store(-1)
+	l.cleanPoint.Store(-1)
 	return l
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sort"
 	"time"
 
 	"github.com/kaja-mq/kaja/internal/exec"
@@ -12,15 +11,15 @@ import (
 
 // dueTimes are the sweeper's next times, monotonic.
 type dueTimes struct {
-	checkpoint, producers, flush time.Time
+	checkpoint, start, hw, producers, flush time.Time
 }
 
 // Start starts the periodic work: one loop for checkpoints, file deletion, flush.ms and producer expiry, one for retention, one for
-// moves between directories.
+// moves between directories, and log.cleaner.threads for compaction.
 func (m *Manager) Start() {
 	now := m.env.clk.Mono()
 	first := now.Add(m.opts.InitialTaskDelay)
-	m.due = dueTimes{checkpoint: first, producers: now.Add(m.opts.ProducerCheckInterval), flush: first}
+	m.due = dueTimes{checkpoint: first, start: first, hw: first, producers: now.Add(m.opts.ProducerCheckInterval), flush: first}
 	m.loopMu.Lock()
 	defer m.loopMu.Unlock()
 	m.sweeper = exec.Start(m.env.clk, m.StepSweep)
@@ -35,6 +34,7 @@ func (m *Manager) Start() {
 		return retention
 	})
 	m.loops = []*exec.Loop{m.sweeper, m.mover, loop}
+	m.cleaner.start()
 }
 
 func (m *Manager) stopLoops() {
@@ -45,6 +45,7 @@ func (m *Manager) stopLoops() {
 	for _, l := range loops {
 		l.Close()
 	}
+	m.cleaner.stop()
 }
 
 func (m *Manager) wakeSweeper() {
@@ -65,17 +66,31 @@ func (m *Manager) wakeMover() {
 
 // StepSweep is one step of checkpoints, file deletion, flush.ms and producer expiry; for exec and the simulator.
 func (m *Manager) StepSweep(now time.Time) (next time.Time) {
-	if !now.Before(m.due.checkpoint) {
-		if err := m.Checkpoint(); err != nil {
+	var kinds checkpointKinds
+	for _, c := range []struct {
+		due  *time.Time
+		each time.Duration
+		kind checkpointKinds
+	}{
+		{&m.due.checkpoint, m.opts.CheckpointInterval, checkpointRecovery | checkpointCleaned},
+		{&m.due.start, m.opts.StartCheckpointInterval, checkpointStart},
+		{&m.due.hw, m.opts.HWCheckpointInterval, checkpointHW},
+	} {
+		if !now.Before(*c.due) {
+			kinds |= c.kind
+			*c.due = now.Add(c.each)
+		}
+	}
+	if kinds != 0 {
+		if err := m.checkpoint(kinds); err != nil {
 			m.env.log.Error().Err(err).Msg("cannot write checkpoints")
 		}
-		m.due.checkpoint = now.Add(m.opts.CheckpointInterval)
 	}
 	if !now.Before(m.due.producers) {
 		m.expireProducers()
 		m.due.producers = now.Add(m.opts.ProducerCheckInterval)
 	}
-	next = earlier(m.due.checkpoint, m.due.producers)
+	next = earlier(earlier(m.due.checkpoint, m.due.producers), earlier(m.due.start, m.due.hw))
 	if m.opts.FlushCheckInterval > 0 {
 		if !now.Before(m.due.flush) {
 			m.flushDue(now)
@@ -119,26 +134,35 @@ func (m *Manager) expireProducers() {
 func (m *Manager) EnforceRetention() int {
 	total := 0
 	for _, l := range m.Logs() {
-		hw := m.highWatermark(l)
-		if hw < 0 {
-			hw = l.CheckpointedHW()
-		}
-		n, err := l.enforceRetention(hw)
-		if err != nil && !errors.Is(err, ErrLogDirOffline) && !errors.Is(err, ErrLogClosed) {
-			m.env.log.Error().Err(err).Str("topic", l.key.Topic).Int32("partition", l.key.Partition).Msg("cannot enforce retention")
-		}
-		if n > 0 {
-			m.env.log.Info().Str("topic", l.key.Topic).Int32("partition", l.key.Partition).Int("segments", n).
-				Int64("log_start", l.LogStartOffset()).Msg("deleted old segments")
-		}
-		total += n
-	}
-	if total > 0 {
-		if err := m.Checkpoint(); err != nil {
-			m.env.log.Error().Err(err).Msg("cannot write checkpoints")
+		if !m.cleaner.isBusy(l) { // else the cleaner does it after its pass
+			total += m.retainLog(l)
 		}
 	}
+	m.afterRetention(total)
 	return total
+}
+
+// retainLog deletes old segments of a log, and reports how many.
+func (m *Manager) retainLog(l *Log) int {
+	n, err := l.enforceRetention(m.knownHW(l))
+	if err != nil && !errors.Is(err, ErrLogDirOffline) && !errors.Is(err, ErrLogClosed) {
+		m.env.log.Error().Err(err).Str("topic", l.key.Topic).Int32("partition", l.key.Partition).Msg("cannot enforce retention")
+	}
+	if n > 0 {
+		m.env.log.Info().Str("topic", l.key.Topic).Int32("partition", l.key.Partition).Int("segments", n).
+			Int64("log_start", l.LogStartOffset()).Msg("deleted old segments")
+	}
+	return n
+}
+
+// afterRetention writes the checkpoints if anything was deleted.
+func (m *Manager) afterRetention(deleted int) {
+	if deleted == 0 {
+		return
+	}
+	if err := m.Checkpoint(); err != nil {
+		m.env.log.Error().Err(err).Msg("cannot write checkpoints")
+	}
 }
 
 // DeleteFiles removes files and directories whose file.delete.delay.ms has passed, and tells when the next one is due.
@@ -213,18 +237,33 @@ func (m *Manager) makeCheckpointFiles() error {
 	return nil
 }
 
-// Checkpoint writes recovery points, log starts and high watermarks of all directories, where they have changed.
-func (m *Manager) Checkpoint() error {
+// checkpointKinds are some of a directory's checkpoint files.
+type checkpointKinds uint8
+
+const (
+	checkpointRecovery checkpointKinds = 1 << iota
+	checkpointStart
+	checkpointHW
+	checkpointCleaned
+
+	checkpointAll = checkpointRecovery | checkpointStart | checkpointHW | checkpointCleaned
+)
+
+// Checkpoint writes recovery points, log starts, high watermarks and cleaned offsets of all directories, where they have changed.
+func (m *Manager) Checkpoint() error { return m.checkpoint(checkpointAll) }
+
+func (m *Manager) checkpoint(kinds checkpointKinds) error { return m.checkpointDirs(m.dirs, kinds) }
+
+func (m *Manager) checkpointDirs(dirs []*logDir, kinds checkpointKinds) error {
 	m.checkpointMu.Lock()
 	defer m.checkpointMu.Unlock()
 	logs := m.Logs()
-	sort.Slice(logs, func(i, j int) bool { return logs[i].label < logs[j].label })
 	var errs error
-	for _, d := range m.dirs {
+	for _, d := range dirs {
 		if d.offline.Load() {
 			continue
 		}
-		if err := m.checkpointDir(d, logs); err != nil {
+		if err := m.checkpointDir(d, logs, kinds); err != nil {
 			d.fail(err)
 			m.env.failed.Store(true)
 			errs = errors.Join(errs, err)
@@ -236,8 +275,19 @@ func (m *Manager) Checkpoint() error {
 	return errs
 }
 
-func (m *Manager) checkpointDir(d *logDir, logs []*Log) error {
-	recovery, start, hw := map[topicPartition]int64{}, map[topicPartition]int64{}, map[topicPartition]int64{}
+// checkpointCleaner writes how far the logs of a directory are cleaned.
+func (m *Manager) checkpointCleaner(d *logDir) error {
+	return m.checkpointDirs([]*logDir{d}, checkpointCleaned)
+}
+
+func (m *Manager) cleanPointLowered(d *logDir) {
+	if err := m.checkpointCleaner(d); err != nil {
+		m.env.log.Error().Err(err).Str("dir", d.path).Msg("cannot write the cleaner's checkpoint")
+	}
+}
+
+func (m *Manager) checkpointDir(d *logDir, logs []*Log, kinds checkpointKinds) error {
+	recovery, start, hw, cleaned := map[topicPartition]int64{}, map[topicPartition]int64{}, map[topicPartition]int64{}, map[topicPartition]int64{}
 	for _, l := range logs {
 		if l.where.Load() != d {
 			continue
@@ -247,18 +297,24 @@ func (m *Manager) checkpointDir(d *logDir, logs []*Log) error {
 		if s := l.start.Load(); s > l.segments()[0].base {
 			start[tp] = s // else the first segment says it
 		}
-		w := m.highWatermark(l)
-		if w < 0 {
-			w = l.hw
+		if c := l.cleanPoint.Load(); c >= 0 {
+			cleaned[tp] = c
 		}
-		hw[tp] = w
+		if kinds&checkpointHW != 0 {
+			hw[tp] = m.knownHW(l)
+		}
 	}
 	// The log start is written before the recovery point: one that lags is repaired by retention, the order matters to nobody else.
 	for _, f := range []struct {
+		kind checkpointKinds
 		name string
 		m    map[topicPartition]int64
-	}{{logStartFile, start}, {recoveryPointFile, recovery}, {highWatermarkFile, hw}} {
+	}{{checkpointStart, logStartFile, start}, {checkpointRecovery, recoveryPointFile, recovery}, {checkpointHW, highWatermarkFile, hw},
+		{checkpointCleaned, cleanerCheckpointFile, cleaned}} {
 		p := join(d.path, f.name)
+		if kinds&f.kind == 0 || len(f.m) == 0 && f.kind == checkpointCleaned && m.written[p] == "" {
+			continue // an empty file of the cleaner says that nothing was cleaned
+		}
 		data := formatOffsetCheckpoint(f.m)
 		if m.written[p] == string(data) {
 			continue

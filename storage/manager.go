@@ -47,6 +47,7 @@ type Manager struct {
 	mover   *exec.Loop
 	loopMu  sync.Mutex // guards the loops' pointers against wake before Start
 	due     dueTimes   // owned by the sweeper's steps
+	cleaner *cleaner
 }
 
 // removal is a partition's directory that waits for file.delete.delay.ms.
@@ -72,6 +73,8 @@ func Open(o Options) (*Manager, error) {
 	}
 	m.env.report = m.reportFailures
 	m.env.wake = m.wakeSweeper
+	m.env.cleanPointLowered = m.cleanPointLowered
+	m.cleaner = newCleaner(m)
 	err := m.openDirs()
 	if err == nil {
 		err = m.loadDirs()
@@ -89,6 +92,12 @@ func Open(o Options) (*Manager, error) {
 func (o Options) withDefaults() Options {
 	if o.CheckpointInterval == 0 {
 		o.CheckpointInterval = DefaultCheckpointInterval
+	}
+	if o.StartCheckpointInterval == 0 {
+		o.StartCheckpointInterval = DefaultCheckpointInterval
+	}
+	if o.HWCheckpointInterval == 0 {
+		o.HWCheckpointInterval = DefaultHWCheckpointInterval
 	}
 	if o.RetentionCheckInterval == 0 {
 		o.RetentionCheckInterval = DefaultRetentionCheckInterval

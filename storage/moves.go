@@ -229,6 +229,7 @@ func copyRange(src, f *Log) (int, error) {
 // Callers of the log keep their pointer: its inside changes.
 func (m *Manager) swap(src *Log, mv *move, tp topicPartition) error {
 	f := mv.log
+	defer src.stopCleaning()()
 	m.env.held.Add(1)
 	defer func() {
 		m.env.held.Add(-1)
@@ -313,5 +314,6 @@ func (l *Log) become(f *Log, dir string) {
 		l.start.Store(l.segments()[0].base)
 	}
 	l.epoch++
+	l.uncleanable.Store(false) // its files are others
 	l.updateUnstable()
 }

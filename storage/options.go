@@ -10,10 +10,12 @@ import (
 )
 
 // Periods of the Manager's work, from Kafka: log.retention.check.interval.ms, log.flush.scheduler.interval.ms,
-// log.flush.offset.checkpoint.interval.ms, log.initial.task.delay.ms, and ProducerStateManager's expiry check.
+// log.flush.offset.checkpoint.interval.ms, log.flush.start.offset.checkpoint.interval.ms,
+// replica.high.watermark.checkpoint.interval.ms, log.initial.task.delay.ms, and ProducerStateManager's expiry check.
 const (
 	DefaultRetentionCheckInterval = 5 * time.Minute
 	DefaultCheckpointInterval     = time.Minute
+	DefaultHWCheckpointInterval   = 5 * time.Second
 	DefaultInitialTaskDelay       = 30 * time.Second
 	DefaultProducerCheckInterval  = 10 * time.Minute
 	// DefaultMaxOpenSegments bounds open segment files (log and indexes count as one) of one Manager.
@@ -43,8 +45,13 @@ type Options struct {
 	OnDirFailure func(dir string, err error)
 	// Zero values take the defaults above. FlushCheckInterval zero means: no scheduler but for flush.ms (log.flush.scheduler.interval.ms
 	// is Long.MAX by default, which leaves flush.ms without effect in Kafka too).
-	CheckpointInterval, RetentionCheckInterval, FlushCheckInterval, InitialTaskDelay, ProducerCheckInterval time.Duration
-	MaxOpenSegments                                                                                         int
+	// CheckpointInterval is for recovery points.
+	CheckpointInterval, StartCheckpointInterval, HWCheckpointInterval                   time.Duration
+	RetentionCheckInterval, FlushCheckInterval, InitialTaskDelay, ProducerCheckInterval time.Duration
+	MaxOpenSegments                                                                     int
+	// Cleaner gives log.cleaner.*, asked for again with every step; nil is the default. CleanerChanged makes another number of threads
+	// effective.
+	Cleaner func() CleanerConfig
 }
 
 // DirInfo tells about a log directory.

@@ -73,6 +73,9 @@ func (l *Log) enforceRetention(hw int64) (deleted int, err error) {
 	if err := l.usable(); err != nil {
 		return 0, err
 	}
+	if l.swapping {
+		return 0, nil // the next check is soon enough
+	}
 	cfg := l.cfg.Load()
 	rules := []func(*segment, int64) (bool, error){l.belowStart}
 	if cfg.CleanupDelete {
@@ -179,14 +182,10 @@ func (l *Log) retire(n int) error {
 	l.setSegments(append([]*segment(nil), segs[n:]...))
 	at := l.env.monoMs() + l.cfg.Load().FileDeleteDelayMs
 	for _, s := range gone {
-		if err := l.renameDeleted(s); err != nil {
+		if err := l.renameDeleted(s, logFirst); err != nil {
 			return err
 		}
-		if l.producers != nil {
-			if err := l.producers.deleteSnapshot(s.base); err != nil {
-				return err
-			}
-		} else if err := l.env.fs.Remove(join(*l.dir.Load(), segmentName(s.base, snapshotSuffix))); err != nil && !isNotExist(err) {
+		if err := l.dropSnapshot(s.base); err != nil {
 			return err
 		}
 		l.retired = append(l.retired, retired{s, at})

@@ -3,6 +3,7 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -19,6 +20,7 @@ type segment struct {
 	touched   atomic.Int64 // when it was last written or read, monotonic ms of the log's clock
 	removed   atomic.Bool  // its files carry .deleted
 	flushed   atomic.Bool  // inactive, and all its files were synced by this process
+	cut       atomic.Bool  // it was shortened by a truncation
 	files     atomic.Pointer[segmentFiles]
 
 	mu          sync.Mutex // guards opening, and what follows
@@ -262,9 +264,20 @@ func (l *Log) txnIndex(s *segment) (*txnIndex, error) {
 	return x, nil
 }
 
-// rename gives all files of the segment another suffix; missing ones are none.
-func (l *Log) renameDeleted(s *segment) error {
+// deletionOrder says when the .log of a segment is renamed for deletion.
+type deletionOrder uint8
+
+const (
+	logFirst deletionOrder = iota // a crash in between leaves indexes without a log, which a start removes
+	logLast                       // a crash in between leaves a log, which the end of a swap removes
+)
+
+// renameDeleted gives all files of the segment the suffix .deleted; missing ones are none.
+func (l *Log) renameDeleted(s *segment, order deletionOrder) error {
 	suffixes := []string{logSuffix, indexSuffix, timeIndexSuffix, txnIndexSuffix}
+	if order == logLast {
+		slices.Reverse(suffixes)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, suffix := range suffixes {

@@ -7,6 +7,11 @@ import (
 
 // TruncateTo drops offset and everything after it; nothing happens when the log ends before. Producer state and epochs follow.
 func (l *Log) TruncateTo(offset int64) error {
+	if offset < l.active().base {
+		resume := l.stopCleaning()
+		defer l.lowerCleanPoint()
+		defer resume()
+	}
 	l.syncMu.Lock()
 	defer l.syncMu.Unlock()
 	l.mu.Lock()
@@ -28,6 +33,9 @@ func (l *Log) TruncateTo(offset int64) error {
 
 // TruncateFullyAndStartAt empties the log; it goes on at offset.
 func (l *Log) TruncateFullyAndStartAt(offset int64) error {
+	resume := l.stopCleaning()
+	defer l.lowerCleanPoint()
+	defer resume()
 	l.syncMu.Lock()
 	defer l.syncMu.Unlock()
 	l.mu.Lock()
@@ -76,6 +84,7 @@ func (l *Log) cutSegment(s *segment, offset int64) (end int64, err error) {
 	}
 	s.size.Store(size)
 	s.flushed.Store(false)
+	s.cut.Store(true)
 	l.act = nil
 	l.tail.Store(nil)
 	s.mu.Lock()
@@ -185,7 +194,7 @@ func (l *Log) dropSegments(segs []*segment, keep int) error {
 
 // removeNow deletes a segment's files; readers that hold it go on reading.
 func (l *Log) removeNow(s *segment) error {
-	if err := l.renameDeleted(s); err != nil {
+	if err := l.renameDeleted(s, logFirst); err != nil {
 		return err
 	}
 	if l.producers != nil {

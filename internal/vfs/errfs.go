@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"sync/atomic"
+	"time"
 )
 
 // ErrInjected is what an Err disk fails with, unless told otherwise.
@@ -198,6 +199,17 @@ func (e *Err) SyncVolume(name string) error {
 		return v.SyncVolume(name)
 	}
 	return errors.ErrUnsupported
+}
+
+// SetModTime implements ModTimeSetter, if the inner disk does.
+func (e *Err) SetModTime(name string, t time.Time) error {
+	if err := e.op("chtimes", name, true); err != nil {
+		return err
+	}
+	if s, ok := e.inner.(ModTimeSetter); ok {
+		return s.SetModTime(name, t)
+	}
+	return nil
 }
 
 // Lock implements FS.

@@ -278,6 +278,18 @@ func (m *Mem) WriteFile(name string, data []byte) error {
 	return nil
 }
 
+// SetModTime implements ModTimeSetter; of itself a file of the memory disk has no time.
+func (m *Mem) SetModTime(name string, t time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, err := m.find("chtimes", name)
+	if err != nil {
+		return err
+	}
+	n.modTime = t
+	return nil
+}
+
 // SyncDir implements FS.
 func (m *Mem) SyncDir(name string) error {
 	m.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 const (
@@ -41,6 +42,9 @@ func (osFS) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
 func (osFS) ReadFile(name string) ([]byte, error) { return os.ReadFile(name) }
 
 func (osFS) WriteFile(name string, data []byte) error { return os.WriteFile(name, data, filePerm) }
+
+// SetModTime implements ModTimeSetter.
+func (osFS) SetModTime(name string, t time.Time) error { return os.Chtimes(name, time.Time{}, t) }
 
 func (osFS) Lock(name string) (io.Closer, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, filePerm)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"time"
 )
 
 // ErrWouldBlock is what ReadNoWait returns when the data is not in the page cache.
@@ -66,4 +67,9 @@ type File interface {
 // VolumeSyncer is an FS that can make everything written to a volume durable at once: many files for the price of one sync.
 type VolumeSyncer interface {
 	SyncVolume(name string) error
+}
+
+// ModTimeSetter is an FS that can say when a file was last modified.
+type ModTimeSetter interface {
+	SetModTime(name string, t time.Time) error
 }
