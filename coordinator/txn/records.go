@@ -24,6 +24,7 @@ func recordOf(t *transaction, level int16) coordinator.Record {
 	v.ProducerEpoch, v.TransactionTimeoutMs, v.TransactionStatus = t.epoch, t.timeoutMs, int8(t.state)
 	v.TransactionStartTimestampMs, v.TransactionLastUpdateTimestampMs = t.startMs, t.updateMs
 	v.ClientTransactionVersion = t.version
+	v.TransactionPartitions = nil
 	if t.state != Empty {
 		v.TransactionPartitions = byTopic(t.partitions)
 	}
