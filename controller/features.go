@@ -53,6 +53,7 @@ const (
 	maxMetadataVersion            = 33 // 4.4-IV2
 	metadataTransactionVersion    = 13 // 3.6-IV1
 	controllerRegistrationVersion = 15 // 3.7-IV0
+	directoryAssignmentVersion    = 17 // 3.7-IV2
 	cordonedLogDirsVersion        = 30 // 4.3-IV0
 )
 

@@ -94,6 +94,7 @@ func Start(o Options) (_ *Broker, err error) {
 	if err := b.startController(); err != nil {
 		return nil, fmt.Errorf("open metadata: %w", err)
 	}
+	b.assignDirs(b.images.Load(), nil)
 	b.store.Start()
 	b.handler = b.newHandler()
 	b.net.serve = b.handler

@@ -192,11 +192,13 @@ func TestParkedFetchIsWokenAndEndsAtClose(t *testing.T) {
 	}
 	c := kgoClient(t, b, kgo.FetchMaxWait(20*time.Second), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"a": {0: kgo.NewOffset().AtStart()}}))
 	parked := func() bool {
-		n := make(chan bool, 100)
+		n, asked := make(chan bool, 100), 0
 		b.net.each(func(k *conn) {
-			k.tr.post(func() { n <- k.inFlight && k.call.header.Key == fetchKey })
+			if k.tr.post(func() { n <- k.inFlight && k.call.header.Key == fetchKey }) {
+				asked++
+			}
 		})
-		for range b.net.connections() {
+		for range asked {
 			if <-n {
 				return true
 			}

@@ -42,6 +42,7 @@ func (b *Broker) storageOptions() storage.Options {
 		Defaults:               func() storage.LogConfig { return storage.LogConfig(config.TopicConfig(b.settings.Load(), nil)) },
 		ConfigOf:               func(topic string, _ storage.TopicID) storage.LogConfig { return b.topicConfig(topic) },
 		OnDirFailure:           b.dirFailed,
+		OnMoved:                b.logMoved,
 		CheckpointInterval:     ms("log.flush.offset.checkpoint.interval.ms"),
 		RetentionCheckInterval: ms("log.retention.check.interval.ms"),
 		FlushCheckInterval:     ms("log.flush.scheduler.interval.ms"),
@@ -209,6 +210,7 @@ func (b *Broker) publish(img *metadata.Image, d *metadata.Delta) {
 		b.reconcile(img)
 	} else {
 		b.replicas.ApplyDelta(img, d)
+		b.assignDirs(img, d)
 	}
 	b.images.Store(img)
 	b.coord.deleted(d)

@@ -142,6 +142,8 @@ func (m *Manager) StepMoves(now time.Time) (next time.Time) {
 		}
 		if !done {
 			next = now // at once: more to copy
+		} else if l := m.Get(mv.log.key.ID, tp.partition); l != nil && l.where.Load() == mv.log.where.Load() && m.opts.OnMoved != nil {
+			m.opts.OnMoved(l.key)
 		}
 	}
 	return next
@@ -249,15 +251,18 @@ func (m *Manager) swap(src *Log, mv *move, tp topicPartition) error {
 			return err
 		}
 	}
-	if err := f.Flush(); err != nil {
+	err := f.Flush()
+	if err == nil {
+		err = f.activate() // an empty copy has no producer state yet
+	}
+	if err != nil {
 		src.unlock()
 		return err
 	}
 	old, oldDir, oldSegs, oldRetired := src.where.Load(), *src.dir.Load(), src.segments(), src.retired
 	gone := join(old.path, dirNameWithSuffix(src.key.Topic, src.key.Partition, newUUID(), deleteDirSuffix))
 	final := join(f.where.Load().path, dirName(src.key.Topic, src.key.Partition))
-	err := m.renameForSwap(src, f, oldDir, gone, final)
-	if err == nil {
+	if err = m.renameForSwap(src, f, oldDir, gone, final); err == nil {
 		src.become(f, final)
 	}
 	src.unlock()
@@ -307,6 +312,7 @@ func (l *Log) become(f *Log, dir string) {
 	l.setSegments(f.segments())
 	l.tail.Store(f.tail.Load())
 	l.act, l.producers, l.epochs, l.retired = f.act, f.producers, f.epochs, f.retired
+	l.producersLoaded.Store(true)
 	l.dirSynced, l.born, l.changed = false, false, true
 	l.end.Store(f.end.Load())
 	l.recovery.Store(f.recovery.Load())

@@ -43,6 +43,8 @@ type Options struct {
 	ConfigOf func(topic string, id TopicID) LogConfig
 	// OnDirFailure hears of each directory that goes offline, once, on a goroutine of the failing operation, without locks.
 	OnDirFailure func(dir string, err error)
+	// OnMoved hears of each log that has arrived in another directory (MoveDir), without locks.
+	OnMoved func(key PartitionKey)
 	// Zero values take the defaults above. FlushCheckInterval zero means: no scheduler but for flush.ms (log.flush.scheduler.interval.ms
 	// is Long.MAX by default, which leaves flush.ms without effect in Kafka too).
 	// CheckpointInterval is for recovery points.
