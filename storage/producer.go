@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sort"
 
+	"github.com/kaja-mq/kaja/internal/planted"
 	"github.com/kaja-mq/kaja/internal/vfs"
 	"github.com/kaja-mq/kaja/protocol/batch"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -93,9 +94,11 @@ func (p *producers) analyze(records []byte, c producerCheck) (dup producerBatch,
 		}
 		if c.Origin == OriginClient {
 			if e := p.entries[b.ProducerID()]; e != nil {
-				if dup, found := e.duplicateOf(b); found {
+				if dup, found := e.duplicateOf(b); found && !planted.Is("duplicate") {
 					p.pending.reset()
 					return dup, true, nil
+				} else if found {
+					c.Origin = OriginReplication
 				}
 			}
 		}
