@@ -45,6 +45,7 @@ fuzz: ## fuzz every target for FUZZTIME each (RUN=regex of package/FuzzName narr
 
 sim: ## the simulator's longer runs (SEED=n repeats one)
 	SIM_LONG=1 go test -count=1 -timeout 1200s ./internal/sim/...
+	scripts/histories 10m $(SEED)
 
 bench: ## benchmarks of the hot paths (PKG, RUN narrow it)
 	go test -run '^$$' -bench '$(or $(RUN),.)' -benchmem $(PKG)

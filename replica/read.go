@@ -5,6 +5,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/kaja-mq/kaja/internal/planted"
 	"github.com/kaja-mq/kaja/protocol"
 	"github.com/kaja-mq/kaja/storage"
 )
@@ -59,6 +60,9 @@ func (p *Partition) Read(o ReadOptions) (ReadResult, error) {
 	end := st.log.LogEndOffset()
 	r.LogStartOffset = st.log.LogStartOffset()
 	r.LastStableOffset = min(r.LastStableOffset, r.HighWatermark)
+	if planted.Is("lso") {
+		r.LastStableOffset = min(r.LastStableOffset+1, r.HighWatermark)
+	}
 	if o.LastFetchedEpoch >= 0 {
 		epoch, offset := st.endOffsetForEpoch(o.LastFetchedEpoch)
 		if epoch < 0 || offset < 0 || o.Offset < r.LogStartOffset {

@@ -24,7 +24,7 @@ func (s *Shard) AddPartitions(now coordinator.Now, p Producer, list []Partition,
 		return e, kerr.ConcurrentTransactions // first: the end may bring a new producer id
 	case t.producerID != p.ProducerID:
 		return e, kerr.InvalidProducerIDMapping
-	case t.epoch != p.ProducerEpoch:
+	case !t.at(p.ProducerEpoch):
 		return e, kerr.ProducerFenced
 	case t.state == Ongoing && t.has(list):
 		return e, nil
@@ -53,7 +53,7 @@ func (s *Shard) Verify(p Producer, list []Partition) []*kerr.Error {
 	switch {
 	case t == nil || t.producerID != p.ProducerID:
 		return all(kerr.InvalidProducerIDMapping)
-	case t.epoch != p.ProducerEpoch:
+	case !t.at(p.ProducerEpoch):
 		return all(kerr.ProducerFenced)
 	case t.state.decided():
 		return all(kerr.ConcurrentTransactions)

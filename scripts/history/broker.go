@@ -42,7 +42,7 @@ func (b *broker) start() error {
 	}
 	c := conn{addr: b.addr}
 	defer c.close()
-	for begin := time.Now(); time.Since(begin) < startLimit; time.Sleep(10 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < startLimit; pause(10 * time.Millisecond) {
 		if _, err = c.do(kmsg.NewPtrApiVersionsRequest()); err == nil {
 			return nil
 		}

@@ -31,7 +31,7 @@ func (r *reader) run() {
 	for !r.h.broken() {
 		hw, lso, ok := r.fetch()
 		if !ok {
-			time.Sleep(5 * time.Millisecond)
+			pause(5 * time.Millisecond)
 			continue
 		}
 		if !r.h.quiet() {

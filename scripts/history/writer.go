@@ -72,7 +72,7 @@ var over = &kerr.Error{Message: "OVER", Code: -2}
 const patience = 40 * time.Second
 
 func ask(h *history, c *conn, req kmsg.Request, code func(kmsg.Response) int16) (resp kmsg.Response, err *kerr.Error, lost bool) {
-	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+	for begin := time.Now(); ; pause(5 * time.Millisecond) {
 		resp, e := c.do(req)
 		switch {
 		case h.broken():
@@ -427,6 +427,6 @@ func (w *plain) run() {
 				w.h.problem("%s: %v was sent again and is not known: offset %d, was %d, %v", w.name, values, again, base, err)
 			}
 		}
-		time.Sleep(time.Duration(w.rnd.IntN(8)) * time.Millisecond)
+		pause(time.Duration(w.rnd.IntN(8)) * time.Millisecond)
 	}
 }
