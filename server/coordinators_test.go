@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -151,7 +150,7 @@ func TestInternalLogReadsBack(t *testing.T) {
 			for _, k := range keys {
 				recs = append(recs, coordinator.Record{Key: []byte(k), Value: []byte("value of " + k)})
 			}
-			if _, err := log.Write(3, 0, recs, txn, time.Now().UnixMilli()); err != nil {
+			if _, err := log.Write(3, 0, recs, txn, b.o.Clock.Wall().UnixMilli()); err != nil {
 				t.Fatal(err)
 			}
 		}
