@@ -67,6 +67,9 @@ var mayImport = map[string]string{
 	"scripts/killloop":   "*",
 	"scripts/capacity":   "*",
 	"scripts/fuzzlist":   "*",
+	"scripts/load":       "*",
+	"scripts/floor":      "*",
+	"scripts/versus":     "*",
 }
 
 // reserved names the outside packages that only some of ours may import.
@@ -91,7 +94,7 @@ type bannedCall struct {
 
 var bannedCalls = []bannedCall{
 	{`^time\.(Now|Since|Until)$`, "internal/clock scripts", false, "take the time from the clock.Clock that was passed in"},
-	{`^time\.Sleep$`, "", false, "wait for a condition, move the manual clock, or park the call"},
+	{`^time\.Sleep$`, "scripts/load scripts/versus", false, "wait for a condition, move the manual clock, or park the call"},
 	{`^time\.(AfterFunc|NewTimer|NewTicker|Tick|After)$`, "internal/clock scripts", false, "use clock.Clock.AfterFunc, internal/exec or internal/wheel"},
 	{`^os\.(Open|OpenFile|Create|ReadFile|WriteFile|Remove|RemoveAll|Rename|Mkdir|MkdirAll|ReadDir|Stat|Lstat|Truncate|Link|Symlink|CreateTemp|MkdirTemp)$`, "internal/vfs scripts", true, "go through the vfs.FS that was passed in"},
 	{`^(ioutil|filepath)\.(ReadFile|WriteFile|ReadDir|Walk|WalkDir|Glob)$`, "internal/vfs scripts", true, "go through the vfs.FS that was passed in"},
