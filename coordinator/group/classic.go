@@ -89,11 +89,6 @@ func newClassicGroup(id string, nowMs int64) *classicGroup {
 		pendingJoin: map[string]bool{}, pendingSync: map[string]bool{}, votes: map[string]int{}}
 }
 
-// simple groups only hold offsets; no record speaks of them.
-func (g *classicGroup) simple() bool {
-	return g.protocolType == "" && g.state == stateEmpty && len(g.pendingJoin) == 0
-}
-
 func (g *classicGroup) typeName() string  { return "classic" }
 func (g *classicGroup) stateName() string { return g.state.String() }
 func (g *classicGroup) protocol() string  { return g.protocolType }
