@@ -38,14 +38,6 @@ func (e epochsOf) equal(o epochsOf) bool {
 	return maps.EqualFunc(e, o, func(a, b map[int32]int32) bool { return maps.Equal(a, b) })
 }
 
-// count is how many partitions there are.
-func (e epochsOf) count() (n int) {
-	for _, p := range e {
-		n += len(p)
-	}
-	return n
-}
-
 // withEpoch gives every partition the same epoch.
 func (p partitionsOf) withEpoch(epoch int32) epochsOf {
 	out := make(epochsOf, len(p))
@@ -68,6 +60,7 @@ func (p partitionsOf) equal(o partitionsOf) bool {
 	return maps.EqualFunc(p, o, func(a, b []int32) bool { return slices.Equal(a, b) })
 }
 
+// count is how many partitions there are.
 func (p partitionsOf) count() (n int) {
 	for _, l := range p {
 		n += len(l)

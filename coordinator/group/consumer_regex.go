@@ -19,9 +19,6 @@ import (
 const (
 	// regexMinRefresh is how often a group's expressions are resolved at most (GroupMetadataManager: REGEX_BATCH_REFRESH_MIN_INTERVAL_MS).
 	regexMinRefresh = 10 * time.Second
-	// regexMaxRefresh is how old they may get when nothing changes (group.consumer.regex.refresh.interval.ms, an internal property of
-	// Kafka, default 10 minutes): what a client may see can change without a change of topics.
-	regexMaxRefresh = 10 * time.Minute
 	// regexPiece is how many topic names are matched in one event: about a millisecond of work.
 	regexPiece = 1000
 )
@@ -74,7 +71,9 @@ func (t *turn) updateRegex(old, m *consumerMember) (regexStatus, *refusal) {
 		return status, nil
 	}
 	nowMs, version, last := t.now.WallMs(), t.s.d.Topics.Version(), g.lastResolved()
-	age := regexMaxRefresh + 1
+	// How old they may get when nothing changes: what a client may see can change without a change of topics.
+	oldest := millis(int32(t.s.d.Settings.Int("group.consumer.regex.refresh.interval.ms")))
+	age := oldest + 1
 	if last != nil && nowMs >= last.atMs { // a clock that was set back makes it old
 		age = time.Duration(nowMs-last.atMs) * time.Millisecond
 	}
@@ -82,7 +81,7 @@ func (t *turn) updateRegex(old, m *consumerMember) (regexStatus, *refusal) {
 		return status, nil
 	}
 	patterns, _, _ := t.subscriptionsWith(old, m)
-	if len(patterns) == 0 || !fresh && len(patterns) == len(g.regexes) && last != nil && last.version == version && age <= regexMaxRefresh {
+	if len(patterns) == 0 || !fresh && len(patterns) == len(g.regexes) && last != nil && last.version == version && age <= oldest {
 		return status, nil
 	}
 	g.resolving = &regexResolution{patterns: slices.Sorted(maps.Keys(patterns))}

@@ -39,7 +39,7 @@ func newConsumerWorld(t testing.TB) *consumerWorld {
 		"group.consumer.migration.policy": "bidirectional", "group.min.session.timeout.ms": "6000", "group.max.session.timeout.ms": "1800000",
 		"group.initial.rebalance.delay.ms": "0", "consumer.session.timeout.ms": "45000", "consumer.heartbeat.interval.ms": "5000",
 		"consumer.assignment.interval.ms": "0", "offsets.retention.check.interval.ms": "600000", "offsets.retention.minutes": "10080",
-		"offset.metadata.max.bytes": "4096",
+		"offset.metadata.max.bytes": "4096", "group.consumer.regex.refresh.interval.ms": "600000",
 	}
 	w.s = w.shard()
 	w.do(w.s.Loaded(w.now()))
