@@ -23,6 +23,7 @@ type epochs struct {
 	path    string
 	entries []epochEntry // epoch and start ascending
 	dirty   bool         // the file does not say the same
+	loose   bool         // the file was written without a sync
 }
 
 // loadEpochs reads the file; a missing one is empty.
@@ -137,8 +138,14 @@ func (e *epochs) clear() {
 	}
 }
 
-// write replaces the file if it does not say the same.
+// write replaces the file if it does not say the same; sync makes sure that it is durable.
 func (e *epochs) write(sync bool) error {
+	if !e.dirty && e.loose && sync {
+		if err := syncFileAt(e.fs, e.path); err != nil {
+			return fmt.Errorf("sync leader epochs: %w", err)
+		}
+		e.loose = false
+	}
 	if !e.dirty {
 		return nil
 	}
@@ -149,6 +156,6 @@ func (e *epochs) write(sync bool) error {
 	if err := replaceFileUnsynced(e.fs, e.path, b, sync); err != nil {
 		return fmt.Errorf("write leader epochs: %w", err)
 	}
-	e.dirty = false
+	e.dirty, e.loose = false, !sync
 	return nil
 }

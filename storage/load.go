@@ -23,6 +23,7 @@ type segmentsFound struct {
 	logs      map[int64]int64 // base offset → size
 	indexes   map[int64]int   // base offset → how many of the two index files
 	snapshots int
+	epochs    bool // there is an epoch file
 }
 
 // load brings the log from its directory into memory; a directory without segments gets an empty one.
@@ -38,6 +39,11 @@ func (l *Log) load(st loadState) error {
 	}
 	sort.Slice(bases, func(i, j int) bool { return bases[i] < bases[j] })
 	if len(bases) == 0 {
+		if found.epochs { // of records that a power cut took, or torn itself
+			if err := l.env.fs.Remove(join(*l.dir.Load(), epochCheckpointFile)); err != nil {
+				return fmt.Errorf("remove epochs of an empty log: %w", err)
+			}
+		}
 		s, err := l.createSegment(max(st.logStart, 0))
 		if err != nil {
 			return err
@@ -100,6 +106,7 @@ func (l *Log) listSegments() (segmentsFound, error) {
 			}
 			continue
 		}
+		found.epochs = found.epochs || name == epochCheckpointFile
 		base, suffix, ok := parseSegmentName(name)
 		if !ok {
 			continue
@@ -113,6 +120,8 @@ func (l *Log) listSegments() (segmentsFound, error) {
 			found.logs[base] = info.Size()
 		case indexSuffix, timeIndexSuffix:
 			found.indexes[base]++
+		case txnIndexSuffix:
+			found.indexes[base] += 0 // known to be there, but not one of the two
 		case snapshotSuffix:
 			found.snapshots++
 		}

@@ -27,6 +27,7 @@ type memNode struct {
 	dir      bool
 	children map[string]*memNode
 	durable  map[string]*memNode // the children as of the last SyncDir
+	renamed  map[string]string   // since then, in this directory: each name leads to an older one; a rename survives whole or not at all
 
 	data       []byte
 	undo       map[int64][]byte
@@ -198,7 +199,28 @@ func (m *Mem) Rename(from, to string) error {
 	}
 	delete(fd.children, fbase)
 	td.children[tbase] = n
+	if fd == td {
+		fd.join(fbase, tbase)
+	}
 	return nil
+}
+
+// join notes that two names change together.
+func (n *memNode) join(from, to string) {
+	if n.renamed == nil {
+		n.renamed = map[string]string{}
+	}
+	if a, b := n.together(from), n.together(to); a != b {
+		n.renamed[b] = a
+	}
+}
+
+// together is the same for all names that change together.
+func (n *memNode) together(name string) string {
+	for n.renamed[name] != "" {
+		name = n.renamed[name]
+	}
+	return name
 }
 
 // MkdirAll implements FS.
@@ -298,6 +320,7 @@ func (m *Mem) SyncDir(name string) error {
 	if err != nil {
 		return err
 	}
+	n.renamed = nil
 	n.durable = make(map[string]*memNode, len(n.children))
 	for k, c := range n.children {
 		n.durable[k] = c

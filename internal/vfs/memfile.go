@@ -171,7 +171,8 @@ func (n *memNode) remember(from, to int64) {
 func (m *Mem) CrashClone() *Mem { return m.crash(nil) }
 
 // CrashCloneKeeping is CrashClone where, by the dice of rng, some of what was not synced has reached the disk too: any of the
-// changed pages, any length between the synced and the current one, any of the changed names.
+// changed pages, any length between the synced and the current one, any of the changed names; a rename within a directory is there or
+// is not.
 func (m *Mem) CrashCloneKeeping(rng *rand.Rand) *Mem { return m.crash(rng) }
 
 // Clone is the disk as it is now, as after a kill -9: nothing is lost, locks are free.
@@ -225,8 +226,16 @@ func (n *memNode) survivingNames(rng *rand.Rand) map[string]*memNode {
 	out := maps.Clone(n.durable)
 	names := maps.Clone(n.durable)
 	maps.Copy(names, n.children)
+	lost := map[string]bool{}
 	for _, k := range slices.Sorted(maps.Keys(names)) {
-		if n.children[k] == n.durable[k] || rng.IntN(2) == 0 {
+		if n.children[k] == n.durable[k] {
+			continue
+		}
+		group := n.together(k)
+		if _, decided := lost[group]; !decided {
+			lost[group] = rng.IntN(2) == 0
+		}
+		if lost[group] {
 			continue
 		}
 		if c := n.children[k]; c != nil {
@@ -270,7 +279,7 @@ func (n *memNode) syncAll() {
 		n.undo, n.syncedSize = nil, int64(len(n.data))
 		return
 	}
-	n.durable = maps.Clone(n.children)
+	n.durable, n.renamed = maps.Clone(n.children), nil
 	for _, c := range n.children {
 		c.syncAll()
 	}
