@@ -30,24 +30,45 @@ func (b *Broker) storageOptions() storage.Options {
 		return time.Duration(v) * time.Millisecond
 	}
 	return storage.Options{
-		FS:                     b.o.FS,
-		Clock:                  b.o.Clock,
-		Log:                    component(b.o.Log, "storage"),
-		Dirs:                   cfg.LogDirs(),
-		MetadataDir:            cfg.MetadataLogDir(),
-		NodeID:                 cfg.NodeID(),
-		ClusterID:              b.o.ClusterID,
-		BrokerEpoch:            b.brokerEpoch,
-		RecoveryThreads:        int(cfg.Int("num.recovery.threads.per.data.dir")),
-		Defaults:               func() storage.LogConfig { return storage.LogConfig(config.TopicConfig(b.settings.Load(), nil)) },
-		ConfigOf:               func(topic string, _ storage.TopicID) storage.LogConfig { return b.topicConfig(topic) },
-		OnDirFailure:           b.dirFailed,
-		OnMoved:                b.logMoved,
-		CheckpointInterval:     ms("log.flush.offset.checkpoint.interval.ms"),
-		RetentionCheckInterval: ms("log.retention.check.interval.ms"),
-		FlushCheckInterval:     ms("log.flush.scheduler.interval.ms"),
-		InitialTaskDelay:       ms("log.initial.task.delay.ms"),
+		FS:                      b.o.FS,
+		Clock:                   b.o.Clock,
+		Log:                     component(b.o.Log, "storage"),
+		Dirs:                    cfg.LogDirs(),
+		MetadataDir:             cfg.MetadataLogDir(),
+		NodeID:                  cfg.NodeID(),
+		ClusterID:               b.o.ClusterID,
+		BrokerEpoch:             b.brokerEpoch,
+		RecoveryThreads:         int(cfg.Int("num.recovery.threads.per.data.dir")),
+		Defaults:                func() storage.LogConfig { return storage.LogConfig(config.TopicConfig(b.settings.Load(), nil)) },
+		ConfigOf:                func(topic string, _ storage.TopicID) storage.LogConfig { return b.topicConfig(topic) },
+		OnDirFailure:            b.dirFailed,
+		OnMoved:                 b.logMoved,
+		CheckpointInterval:      ms("log.flush.offset.checkpoint.interval.ms"),
+		StartCheckpointInterval: ms("log.flush.start.offset.checkpoint.interval.ms"),
+		HWCheckpointInterval:    ms("replica.high.watermark.checkpoint.interval.ms"),
+		RetentionCheckInterval:  ms("log.retention.check.interval.ms"),
+		FlushCheckInterval:      ms("log.flush.scheduler.interval.ms"),
+		InitialTaskDelay:        max(ms("log.initial.task.delay.ms"), 1), // 0 would be the default
+		ProducerCheckInterval:   ms("producer.id.expiration.check.interval.ms"),
+		Cleaner:                 b.cleanerConfig,
 	}
+}
+
+// cleanerConfig is log.cleaner.* as it is now.
+func (b *Broker) cleanerConfig() storage.CleanerConfig {
+	s := b.settings.Load()
+	c := storage.CleanerConfig{
+		Threads:             int(s.Int("log.cleaner.threads")),
+		DedupeBufferBytes:   s.Int("log.cleaner.dedupe.buffer.size"),
+		LoadFactor:          s.Float("log.cleaner.io.buffer.load.factor"),
+		IOBufferBytes:       s.Int("log.cleaner.io.buffer.size"),
+		MaxIOBytesPerSecond: s.Float("log.cleaner.io.max.bytes.per.second"),
+		Backoff:             time.Duration(s.Int("log.cleaner.backoff.ms")) * time.Millisecond,
+	}
+	if !s.Bool("log.cleaner.enable") {
+		c.Threads = 0
+	}
+	return c
 }
 
 func (b *Broker) topicConfig(topic string) storage.LogConfig {
@@ -234,6 +255,8 @@ func (b *Broker) applyConfigs(img *metadata.Image, d *metadata.Delta, first bool
 		b.settings.Store(s)
 		b.net.limits.set(limitsOf(s))
 		b.store.ReloadConfigs() // defaults of topics come from the broker's settings
+		b.store.CleanerChanged()
+		b.store.SetRecoveryThreads(int(s.Int("num.recovery.threads.per.data.dir")))
 		return
 	}
 	for _, t := range topics {

@@ -309,7 +309,7 @@ func (m *Manager) loadDir(d *logDir) error {
 	}
 	work := make(chan foundDir)
 	var wg sync.WaitGroup
-	errs := make([]error, max(m.opts.RecoveryThreads, 1))
+	errs := make([]error, max(m.RecoveryThreads(), 1))
 	for i := range errs {
 		wg.Add(1)
 		go func() {

@@ -124,6 +124,7 @@ func (m *Manager) expireProducers() {
 	for _, l := range m.Logs() {
 		l.mu.Lock()
 		if l.producers != nil {
+			l.producers.cfg.ExpirationMs = l.cfg.Load().ProducerIDExpirationMs // may have changed
 			l.producers.removeExpired(now)
 		}
 		l.unlock()

@@ -29,6 +29,8 @@ type Manager struct {
 	clusterID string
 	hwSource  atomic.Pointer[func(*Log) int64]
 
+	recoveryThreads atomic.Int32
+
 	changeMu sync.Mutex
 	mu       sync.RWMutex
 	byName   map[topicPartition]*Log  // guarded by mu
@@ -71,6 +73,7 @@ func Open(o Options) (*Manager, error) {
 		configs: map[LogConfig]*LogConfig{},
 		written: map[string]string{},
 	}
+	m.recoveryThreads.Store(int32(o.RecoveryThreads))
 	m.env.report = m.reportFailures
 	m.env.wake = m.wakeSweeper
 	m.env.cleanPointLowered = m.cleanPointLowered
@@ -213,6 +216,12 @@ func (m *Manager) ReloadConfigs() {
 		l.cfg.Store(m.config(l.key))
 	}
 }
+
+// SetRecoveryThreads changes how many logs of a directory are finished at a time when the manager closes.
+func (m *Manager) SetRecoveryThreads(n int) { m.recoveryThreads.Store(int32(n)) }
+
+// RecoveryThreads is what SetRecoveryThreads said last.
+func (m *Manager) RecoveryThreads() int { return int(m.recoveryThreads.Load()) }
 
 // Get gives a log, nil when there is none.
 func (m *Manager) Get(id TopicID, partition int32) *Log {
@@ -524,7 +533,7 @@ const closeWorkers = 4
 // forEach runs f for all logs on a few goroutines, and joins them.
 func (m *Manager) forEach(logs []*Log, f func(*Log) error) error {
 	work := make(chan *Log)
-	errs := make([]error, max(m.opts.RecoveryThreads, 1)*max(len(m.dirs), 1)*closeWorkers)
+	errs := make([]error, max(m.RecoveryThreads(), 1)*max(len(m.dirs), 1)*closeWorkers)
 	var wg sync.WaitGroup
 	for i := range errs {
 		wg.Add(1)

@@ -36,7 +36,7 @@ type Options struct {
 	ClusterID string
 	// BrokerEpoch, if any, is written to .kafka_cleanshutdown.
 	BrokerEpoch func() int64
-	// RecoveryThreads is num.recovery.threads.per.data.dir.
+	// RecoveryThreads is num.recovery.threads.per.data.dir; SetRecoveryThreads changes it.
 	RecoveryThreads int
 	// Defaults is the broker-wide configuration; ConfigOf a topic's. ConfigOf may be nil. Both are called without locks.
 	Defaults func() LogConfig
