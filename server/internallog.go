@@ -35,7 +35,9 @@ func (l *internalLog) partition(n int32) (*replica.Partition, error) {
 // Write implements coordinator.PartitionWriter.
 func (l *internalLog) Write(partition, leaderEpoch int32, recs []coordinator.Record, txn *coordinator.Txn, nowMs int64) (coordinator.Written, error) {
 	o := batch.PlainOptions(0, leaderEpoch)
-	o.BaseSequence = 0 // as Kafka's coordinators write it; nobody looks at it
+	if l.name == offsetsTopic {
+		o.BaseSequence = 0 // as Kafka's group coordinator writes it; nobody looks at it
+	}
 	o.Codec = l.codec()
 	o.Level = o.Codec.Level()
 	if txn != nil {
