@@ -347,7 +347,7 @@ func cleaningLife(d *testDisk, h *history, synced func(int64)) {
 			return
 		}
 		l.OnHighWatermark(l.LogEndOffset())
-		for i := range 6 {
+		for i := range 4 {
 			for j := range 4 {
 				k := i*4 + j + round
 				if h.write(l, batch.Options{}, 0, d.now(), keyed{fmt.Sprint("k", k%5), fmt.Sprint("v", k, "-", round)}, keyed{fmt.Sprint("t", k%3), ""}) != nil {
