@@ -119,10 +119,8 @@ func (v topicsView) Racks(id [16]byte, partition int32) (racks []string) {
 	if t == nil || t.Partition(partition) == nil {
 		return nil
 	}
-	seen := map[string]bool{}
 	for _, r := range t.Partition(partition).Replicas {
-		if b := img.Broker(r); b != nil && b.Rack != nil && !seen[*b.Rack] {
-			seen[*b.Rack] = true
+		if b := img.Broker(r); b != nil && b.Rack != nil {
 			racks = append(racks, *b.Rack)
 		}
 	}

@@ -17,7 +17,7 @@ type Topics interface {
 	TopicName(id [16]byte) (name string, ok bool)
 	// Partitions is the number of partitions, 0 when there is no such topic.
 	Partitions(id [16]byte) int32
-	// Racks names the racks of the replicas of a partition, without duplicates.
+	// Racks names the rack of each replica of a partition that has one, duplicates included: Kafka hashes them so.
 	Racks(id [16]byte, partition int32) []string
 	// Names lists all topics that a client may see, sorted: for regular expressions.
 	Names() []string
