@@ -5,7 +5,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -41,7 +40,14 @@ func (osFS) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
 
 func (osFS) ReadFile(name string) ([]byte, error) { return os.ReadFile(name) }
 
-func (osFS) WriteFile(name string, data []byte) error { return os.WriteFile(name, data, filePerm) }
+func (osFS) WriteFile(name string, data []byte) error {
+	f, err := openFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(data, 0)
+	return errors.Join(err, f.Close())
+}
 
 // SetModTime implements ModTimeSetter.
 func (osFS) SetModTime(name string, t time.Time) error { return os.Chtimes(name, time.Time{}, t) }
@@ -61,14 +67,6 @@ func (osFS) Lock(name string) (io.Closer, error) {
 type osFile struct {
 	f  *os.File
 	fd uintptr
-}
-
-func openFile(name string, flags int) (File, error) {
-	f, err := os.OpenFile(filepath.FromSlash(name), flags, filePerm)
-	if err != nil {
-		return nil, err
-	}
-	return &osFile{f: f, fd: f.Fd()}, nil
 }
 
 func (o *osFile) Close() error { return o.f.Close() }

@@ -15,6 +15,21 @@ const rwfNoWait = 0x8
 // iovMax is the number of buffers that one pwritev takes (UIO_MAXIOV).
 const iovMax = 1024
 
+// openFile opens without os.OpenFile, which tries to watch each file by epoll and sets it to non-blocking and back: five system calls more
+// for something that regular files cannot do. A broker with 10,000 partitions opens 100,000 files.
+func openFile(name string, flags int) (File, error) {
+	for {
+		fd, err := unix.Open(name, flags|unix.O_CLOEXEC, filePerm)
+		switch err {
+		case nil:
+			return &osFile{f: os.NewFile(uintptr(fd), name), fd: uintptr(fd)}, nil
+		case unix.EINTR:
+		default:
+			return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+		}
+	}
+}
+
 func (o *osFile) ReadNoWait(p []byte, off int64) (int, error) {
 	bufs := [1][]byte{p}
 	for {

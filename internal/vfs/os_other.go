@@ -5,8 +5,17 @@ package vfs
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"runtime"
 )
+
+func openFile(name string, flags int) (File, error) {
+	f, err := os.OpenFile(filepath.FromSlash(name), flags, filePerm)
+	if err != nil {
+		return nil, err
+	}
+	return &osFile{f: f, fd: f.Fd()}, nil
+}
 
 func (o *osFile) ReadNoWait([]byte, int64) (int, error) { return 0, ErrNoWaitUnsupported }
 
