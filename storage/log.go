@@ -60,6 +60,7 @@ type logDir struct {
 	told    bool  // guarded by mu: OnDirFailure was called
 	lock    io.Closer
 	meta    *metaProperties // as found, nil none
+	unclean bool            // it was there, and not closed in good order
 }
 
 // fail takes the directory offline; the first reason counts.
@@ -101,6 +102,8 @@ type Log struct {
 	cleanStop   atomic.Int32 // somebody waits for cleanMu to change what a pass reads
 	cleanPoint  atomic.Int64 // cleaned up to here, -1 unknown: cleaner-offset-checkpoint
 	uncleanable atomic.Bool  // a pass failed for what the log holds
+
+	damaged atomic.Bool // damaged bytes were met and named in the process's log
 
 	syncMu sync.Mutex
 	mu     sync.Mutex
@@ -197,6 +200,10 @@ func (l *Log) failDir(err error) error {
 		return err
 	}
 	if isCorrupt(err) { // bad bytes in one log say nothing about the disk
+		if !l.damaged.Swap(true) {
+			l.env.log.Error().Err(err).Str("dir", *l.dir.Load()).
+				Msg("the log has damaged bytes: what is before them can be read; a start after removing " + cleanShutdownFile + " repairs it")
+		}
 		return fmt.Errorf("%w: %w", kerr.CorruptMessage, err)
 	}
 	l.where.Load().fail(err)

@@ -92,12 +92,8 @@ func (l *Log) readSegment(s *segment, o ReadOptions, bound int64) (res ReadResul
 		if p.base >= bound {
 			return res, true, nil
 		}
-		q, beyond, err := l.locate(f, bound, limit)
-		if err != nil {
+		if limit, err = l.positionBefore(f, bound, p, limit); err != nil {
 			return res, false, err
-		}
-		if beyond {
-			limit = q.position
 		}
 	}
 	if p.position >= limit {
@@ -119,6 +115,22 @@ func (l *Log) readSegment(s *segment, o ReadOptions, bound int64) (res ReadResul
 	res.Range = &fileRange{f: f, pos: p.position, n: int(min(n, left)), hot: hot}
 	give = nil
 	return res, true, nil
+}
+
+// positionBefore is where a read that begins at the batch p ends, so that it has nothing from offset bound on. Bytes that are no batch
+// end it too: what lies before the damage can still be read.
+func (l *Log) positionBefore(f *segmentFiles, bound int64, p place, limit int64) (int64, error) {
+	q, beyond, err := l.locate(f, bound, limit)
+	var damage *CorruptBatchError
+	switch {
+	case errors.As(err, &damage) && damage.Position >= p.position+int64(p.size):
+		return damage.Position, nil
+	case err != nil:
+		return 0, err
+	case beyond:
+		return q.position, nil
+	}
+	return limit, nil
 }
 
 // place is a batch in a segment.

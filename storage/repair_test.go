@@ -6,7 +6,11 @@ import (
 	"math"
 	"os"
 	"path"
+	"strings"
 	"testing"
+
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/kaja-mq/kaja/internal/vfs"
 	"github.com/kaja-mq/kaja/protocol/batch"
@@ -164,6 +168,37 @@ func TestRepair(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestDamagedTail: a log with bytes behind its last batch, though its stop was a clean one, can be read up to them. They are named once
+// in the process's log, and nothing is appended behind them.
+func TestDamagedTail(t *testing.T) {
+	d, want := filledDisk(t, true)
+	names := d.files(logSuffix)
+	d.edit(names[len(names)-1], func(b []byte) []byte { return append(b, bytes.Repeat([]byte{0xd0}, 100)...) })
+	var out bytes.Buffer
+	o := d.options()
+	o.Log = zerolog.New(zerolog.SyncWriter(&out))
+	m, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := mustCreate(t, m)
+	if got := readAll(t, l, 900); !bytes.Equal(got, want) {
+		t.Fatalf("%d bytes can be read, %d are sound", len(got), len(want))
+	}
+	for range 2 {
+		_, err := l.Append(makeBatch(1, 10, startTime().UnixMilli()+1000), AppendOptions{LeaderEpoch: 1, Version: 11})
+		if !errors.Is(err, kerr.CorruptMessage) {
+			t.Fatalf("append behind damaged bytes: %v", err)
+		}
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "damaged bytes"); n != 1 {
+		t.Fatalf("named %d times:\n%s", n, out.String())
+	}
 }
 
 // TestHalfCreated: a directory without segments, without partition.metadata or with an empty one is a log again.
