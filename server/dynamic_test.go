@@ -83,6 +83,7 @@ func dynamicEffects() []dynamicEffect {
 		{topic: "unclean.leader.election.enable", broker: "unclean.leader.election.enable", value: "true", without: "false", with: "true", measure: setting(func(c storage.LogConfig) any { return c.UncleanLeaderElectionEnable })},
 		{topic: "delete.retention.ms", broker: "log.cleaner.delete.retention.ms", value: "5", without: "86400000", with: "5", measure: setting(func(c storage.LogConfig) any { return c.DeleteRetentionMs })},
 		{broker: "producer.id.expiration.ms", value: "1", without: "1 producers", with: "0 producers", measure: producersAfter, waits: true},
+		{broker: "transaction.partition.verification.enable", value: "false", without: "INVALID_TXN_STATE", with: "ok", measure: producesUnadded},
 		{broker: "num.recovery.threads.per.data.dir", value: "3", without: "2", with: "3", measure: func(w *dynamicWorld) string { return fmt.Sprint(w.b.store.RecoveryThreads()) }},
 		{broker: "log.cleaner.threads", value: "2", without: "1", with: "2", measure: cleanerSetting(func(c storage.CleanerConfig) any { return c.Threads })},
 		{broker: "log.cleaner.dedupe.buffer.size", value: "5000000", without: "134217728", with: "5000000", measure: cleanerSetting(func(c storage.CleanerConfig) any { return c.DedupeBufferBytes })},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kaja-mq/kaja/coordinator"
 	"github.com/kaja-mq/kaja/coordinator/txn"
+	"github.com/kaja-mq/kaja/protocol/batch"
 )
 
 // openTxn begins a transaction of the id "x" with one record in each partition of the topic, and an offset of group "g".
@@ -224,4 +225,41 @@ func TestTransactionTimesOut(t *testing.T) {
 	if err := c.EndTransaction(testContext(t), kgo.TryCommit); err == nil {
 		t.Error("the commit of a transaction that has timed out succeeded")
 	}
+}
+
+// producesUnadded writes as an older transactional producer that has not added the partition.
+func producesUnadded(w *dynamicWorld) string {
+	w.t.Helper()
+	id := "unadded-" + w.topic
+	versions := kversion.Stable()
+	versions.SetMaxKeyVersion(kmsg.Produce.Int16(), 9)
+	c := kgoClient(w.t, w.b, kgo.MaxVersions(versions))
+	ctx := testContext(w.t)
+	init := kmsg.NewPtrInitProducerIDRequest()
+	init.TransactionalID, init.TransactionTimeoutMillis = &id, 60_000
+	p, err := init.RequestWith(ctx, c)
+	if err != nil || p.ErrorCode != 0 {
+		w.t.Fatalf("InitProducerId: %+v, %v", p, err)
+	}
+	o := batch.PlainOptions(0, -1)
+	o.ProducerID, o.ProducerEpoch, o.BaseSequence, o.Transactional = p.ProducerID, p.ProducerEpoch, 0, true
+	bld := batch.NewBuilder(nil, o)
+	bld.Append(0, w.b.o.Clock.Wall().UnixMilli(), nil, []byte("x"))
+	data, err := bld.Finish()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	req := kmsg.NewPtrProduceRequest()
+	req.Acks, req.TimeoutMillis, req.TransactionID = -1, 5000, &id
+	rt := kmsg.NewProduceRequestTopic()
+	rt.Topic = w.topic
+	rp := kmsg.NewProduceRequestTopicPartition()
+	rp.Records = data
+	rt.Partitions = append(rt.Partitions, rp)
+	req.Topics = append(req.Topics, rt)
+	resp, err := req.RequestWith(ctx, c)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return verdict(kerr.ErrorForCode(resp.Topics[0].Partitions[0].ErrorCode))
 }
