@@ -12,7 +12,7 @@ import (
 //	v2 flexible
 //
 // Seen on Apache 4.4: the directory is looked at before the partition (LOG_DIR_NOT_FOUND also for an unknown topic); a replica that another
-// broker has is REPLICA_NOT_AVAILABLE. A topic's name must leave room for the suffix of the future log (INVALID_TOPIC_EXCEPTION).
+// broker has is REPLICA_NOT_AVAILABLE; of a replica that is named twice the later directory counts, in one answer. A topic's name must leave room for the suffix of the future log (INVALID_TOPIC_EXCEPTION).
 func (h *Handler) alterReplicaLogDirs(c Call) {
 	var req kmsg.AlterReplicaLogDirsRequest
 	if !decode(c, &req) {
@@ -28,23 +28,34 @@ const maxMovableTopicName = maxTopicName - 36
 func (h *Handler) moveReplicas(c Call, req *kmsg.AlterReplicaLogDirsRequest) *kmsg.AlterReplicaLogDirsResponse {
 	resp := req.ResponseKind().(*kmsg.AlterReplicaLogDirsResponse)
 	img := h.Images()
-	at := map[string]int{}
+	wanted := map[topicPartition]string{}
+	for i := range req.Dirs {
+		for j := range req.Dirs[i].Topics {
+			for _, p := range req.Dirs[i].Topics[j].Partitions {
+				wanted[topicPartition{req.Dirs[i].Topics[j].Topic, p}] = req.Dirs[i].Dir
+			}
+		}
+	}
+	places := topicPlaces{}
 	for i := range req.Dirs {
 		for j := range req.Dirs[i].Topics {
 			t := &req.Dirs[i].Topics[j]
-			n, ok := at[t.Topic]
-			if !ok {
-				n = len(resp.Topics)
-				at[t.Topic] = n
+			n, first := places.of(t.Topic)
+			if first {
 				rt := kmsg.NewAlterReplicaLogDirsResponseTopic()
 				rt.Topic = t.Topic
 				resp.Topics = append(resp.Topics, rt)
 			}
 			for _, p := range t.Partitions {
+				dir, ok := wanted[topicPartition{t.Topic, p}]
+				if !ok { // answered
+					continue
+				}
+				delete(wanted, topicPartition{t.Topic, p})
 				rp := kmsg.NewAlterReplicaLogDirsResponseTopicPartition()
 				rp.Partition = p
 				local, err := h.replicaOf(img, t.Topic, p)
-				rp.ErrorCode = h.code(h.moveReplica(local, err, req.Dirs[i].Dir, t.Topic), c)
+				rp.ErrorCode = h.code(h.moveReplica(local, err, dir, t.Topic), c)
 				resp.Topics[n].Partitions = append(resp.Topics[n].Partitions, rp)
 			}
 		}

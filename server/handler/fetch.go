@@ -72,6 +72,10 @@ func (h *Handler) fetch(c Call) {
 	f.limits = limitsOf(req.MaxWaitMillis, req.MinBytes, req.MaxBytes, h.Config().Int("fetch.max.bytes"))
 	f.options(&req)
 	f.asks(&req)
+	if f.read.Replica < 0 && !isolationKnown(req.IsolationLevel) {
+		f.refuse(kerr.UnknownServerError)
+		return
+	}
 	ctx, err := h.Data.Sessions.begin(&f.session, h.Clock.Mono())
 	if err != nil {
 		f.refuse(err)
@@ -94,7 +98,7 @@ func (h *Handler) fetch(c Call) {
 
 // options are who reads and how much it may see.
 func (f *fetchCall) options(req *kmsg.FetchRequest) {
-	f.read = replica.ReadOptions{Replica: req.ReplicaID, ReadCommitted: req.IsolationLevel == 1}
+	f.read = replica.ReadOptions{Replica: req.ReplicaID, ReadCommitted: req.IsolationLevel == readCommitted}
 	if req.Version >= 15 {
 		f.read.Replica = req.ReplicaState.ID
 	}
