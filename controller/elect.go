@@ -88,7 +88,7 @@ func (m *machine) electLeader(topic string, partition int32, kind int8) (*record
 	case kind == electPreferred && p.Leader == p.Replicas[0], kind == electUnclean && p.Leader != metadata.NoLeader:
 		return nil, failDefault(kerr.ElectionNotNeeded)
 	case kind == electPreferred:
-		if !m.active(p.Replicas[0]) || !slices.Contains(p.ISR, p.Replicas[0]) {
+		if !m.canLead(p, p.Replicas[0]) || !slices.Contains(p.ISR, p.Replicas[0]) {
 			return nil, fail(kerr.PreferredLeaderNotAvailable, "The preferred leader was not available.")
 		}
 		c := changeOf(t, partition)
@@ -112,7 +112,7 @@ func changeOf(t *metadata.Topic, partition int32) *record.PartitionChangeRecord 
 func (m *machine) electAny(t *metadata.Topic, partition int32, p *metadata.Partition, unclean bool) *record.PartitionChangeRecord {
 	c := changeOf(t, partition)
 	for _, id := range p.Replicas {
-		if slices.Contains(p.ISR, id) && m.active(id) {
+		if slices.Contains(p.ISR, id) && m.canLead(p, id) {
 			c.Leader = id
 			return c
 		}
@@ -121,12 +121,12 @@ func (m *machine) electAny(t *metadata.Topic, partition int32, p *metadata.Parti
 	if len(p.ELR) == 0 && len(p.ISR) == 0 && len(p.LastKnownELR) == 1 && m.elrEnabled() {
 		candidates = p.LastKnownELR
 	}
-	if i := slices.IndexFunc(p.Replicas, func(id int32) bool { return slices.Contains(candidates, id) && m.active(id) }); i >= 0 {
+	if i := slices.IndexFunc(p.Replicas, func(id int32) bool { return slices.Contains(candidates, id) && m.canLead(p, id) }); i >= 0 {
 		m.leadAlone(t, p, c, p.Replicas[i])
 		return c
 	}
 	if unclean {
-		if i := slices.IndexFunc(p.Replicas, m.active); i >= 0 {
+		if i := slices.IndexFunc(p.Replicas, func(id int32) bool { return m.canLead(p, id) }); i >= 0 {
 			m.leadAlone(t, p, c, p.Replicas[i])
 			return c
 		}
@@ -177,7 +177,7 @@ func (m *machine) withoutBroker(t *metadata.Topic, partition int32, p *metadata.
 	if p.Leader == gone {
 		c.Leader = metadata.NoLeader
 		for _, id := range p.Replicas {
-			if slices.Contains(isr, id) && m.active(id) {
+			if slices.Contains(isr, id) && m.canLead(p, id) {
 				c.Leader = id
 				break
 			}
@@ -189,13 +189,15 @@ func (m *machine) withoutBroker(t *metadata.Topic, partition int32, p *metadata.
 	return c
 }
 
-// electAtStart gives leaders to the partitions that have none and can have this broker. After a start that was not clean it also raises
+// electAtStart gives leaders to the partitions that have none and can have this broker, and takes it out of those whose directory is gone. After a start that was not clean it also raises
 // the epochs of those that this broker leads: records that clients have seen may be gone.
 func (m *machine) electAtStart(clean bool) []versioned {
 	var records []versioned
 	m.eachPartition(func(t *metadata.Topic, id int32, p *metadata.Partition) {
 		var c *record.PartitionChangeRecord
 		switch {
+		case m.inDirs(p, m.nodeID, nil):
+			c = m.withoutDir(t, id, p, m.nodeID)
 		case p.Leader == metadata.NoLeader:
 			c = m.electAny(t, id, p, m.topicConfig(t.Name).Bool("unclean.leader.election.enable"))
 		case !clean && p.Leader == m.nodeID:

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -160,6 +161,27 @@ func (s *story) do(line string) string {
 		return ""
 	case "record": // a record from elsewhere, put into the log while nobody runs
 		return s.plant(rest)
+	case "offline", "dirs": // "offline d1" reports a failed directory; "dirs d1 d2" is what the next start has
+		var ids [][16]byte
+		for _, d := range strings.Fields(rest) {
+			ids = append(ids, dirID(d))
+		}
+		if word == "dirs" {
+			s.opts.Broker.LogDirs = ids
+			return ""
+		}
+		done := make(chan error, 1)
+		s.c.ReportOfflineDirs(ids, func(err error) { done <- err })
+		return fmt.Sprintf("err=%v\n", <-done) + s.newRecords()
+	case "assign": // "assign topic partition dir"
+		var topic, dir string
+		var partition int32
+		if _, err := fmt.Sscan(rest, &topic, &partition, &dir); err != nil {
+			s.t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		s.c.AssignReplicasToDirs([]DirAssignment{{s.c.Image().Topic(topic).ID, partition, dirID(dir)}}, func(err error) { done <- err })
+		return fmt.Sprintf("err=%v\n", <-done) + s.newRecords()
 	case "AllocateProducerIDs":
 		type answer struct {
 			first int64
@@ -172,6 +194,12 @@ func (s *story) do(line string) string {
 		return fmt.Sprintf("first=%d count=%d err=%v\n", a.first, a.count, a.err) + s.newRecords()
 	}
 	return s.request(word, rest)
+}
+
+// dirID is a directory's id by what show prints of it.
+func dirID(text string) (id [16]byte) {
+	_, _ = hex.Decode(id[:], []byte(text)) // a wrong one shows in the answer
+	return id
 }
 
 // plant appends records to the closed log, given as "Name {json}".

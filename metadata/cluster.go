@@ -99,3 +99,15 @@ func findBroker(list []*Broker, id int32) (int, bool) {
 func findController(list []*Controller, id int32) (int, bool) {
 	return slices.BinarySearchFunc(list, id, func(c *Controller, id int32) int { return cmp.Compare(c.ID, id) })
 }
+
+// DirOnline tells whether a replica in the directory can serve, as BrokerRegistration.hasOnlineDir: a broker that named no directories has them
+// all online, and a directory that is not known yet counts as online.
+func (b *Broker) DirOnline(dir [16]byte) bool {
+	switch {
+	case dir == DirUnassigned || dir == DirMigrating || len(b.LogDirs) == 0:
+		return true
+	case dir == DirLost:
+		return false
+	}
+	return slices.Contains(b.LogDirs, dir)
+}

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,6 +73,7 @@ func Start(o Options) (_ *Broker, err error) {
 	defer func() {
 		if err != nil {
 			_ = b.Close() // the first error is the one that matters
+			err = oneLine{err}
 		}
 	}()
 	if b.engine == nil {
@@ -95,6 +97,7 @@ func Start(o Options) (_ *Broker, err error) {
 		return nil, fmt.Errorf("open metadata: %w", err)
 	}
 	b.assignDirs(b.images.Load(), nil)
+	b.reportOffline() // what failed since the registration
 	b.store.Start()
 	b.handler = b.newHandler()
 	b.net.serve = b.handler
@@ -103,6 +106,15 @@ func Start(o Options) (_ *Broker, err error) {
 	}
 	return b, nil
 }
+
+// oneLine is an error of several, told in one line.
+type oneLine struct{ error }
+
+// Error implements error.
+func (e oneLine) Error() string { return strings.ReplaceAll(e.error.Error(), "\n", ", ") }
+
+// Unwrap gives the error with its parts.
+func (e oneLine) Unwrap() error { return e.error }
 
 // NodeID is node.id.
 func (b *Broker) NodeID() int32 { return b.o.Config.NodeID() }
@@ -155,6 +167,7 @@ func (b *Broker) close() error {
 // failed reports what the broker does not survive.
 func (b *Broker) failed(err error) {
 	b.failOnce.Do(func() {
+		err = oneLine{err}
 		b.o.Log.Error().Err(err).Msg("broker must stop")
 		if b.o.Failed != nil {
 			b.o.Failed(err)

@@ -65,3 +65,21 @@ func (b *Broker) tellDirs(dirs []controller.DirAssignment) {
 		}
 	})
 }
+
+// reportOffline tells the controller which directories have failed: their partitions have no leader here any more.
+func (b *Broker) reportOffline() {
+	var gone [][16]byte
+	for _, d := range b.store.Dirs() {
+		if !d.Online && d.ID != ([16]byte{}) {
+			gone = append(gone, d.ID)
+		}
+	}
+	if len(gone) == 0 || b.control == nil {
+		return
+	}
+	b.control.ReportOfflineDirs(gone, func(err error) {
+		if err != nil {
+			b.o.Log.Warn().Err(err).Msg("failed log directories are not recorded")
+		}
+	})
+}

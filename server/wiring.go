@@ -82,21 +82,26 @@ func (b *Broker) brokerEpoch() int64 {
 	return -1
 }
 
-// dirFailed takes the partitions of a log directory offline. The last directory, or the one with the metadata log, ends the broker.
+// dirFailed takes the partitions of a log directory offline and tells the controller. The last directory, or the one with the metadata log,
+// ends the broker. A directory that fails while the broker starts is missing from its registration.
 func (b *Broker) dirFailed(dir string, err error) {
-	if b.replicas != nil {
-		b.replicas.DirFailed(dir)
-	}
 	if dir == b.o.Config.MetadataLogDir() {
 		b.failed(fmt.Errorf("log directory %s, which holds the metadata log, failed: %w", dir, err))
 		return
 	}
-	for _, d := range b.store.Dirs() {
-		if d.Online {
-			return
-		}
+	if b.replicas == nil {
+		return // being opened: an error if none is left
 	}
-	b.failed(fmt.Errorf("log directory %s failed and no other is left: %w", dir, err))
+	b.replicas.DirFailed(dir)
+	left := false
+	for _, d := range b.store.Dirs() {
+		left = left || d.Online
+	}
+	if !left {
+		b.failed(fmt.Errorf("log directory %s failed and no other is left: %w", dir, err))
+		return
+	}
+	b.reportOffline()
 }
 
 func (b *Broker) startController() error {
@@ -116,22 +121,24 @@ func (b *Broker) startController() error {
 		voters = append(voters, v.ID)
 	}
 	b.control, err = controller.Start(controller.Options{
-		NodeID:                   cfg.NodeID(),
-		ClusterID:                b.store.ClusterID(),
-		Log:                      log,
-		Clock:                    b.o.Clock,
-		Logger:                   component(b.o.Log, "controller"),
-		Voters:                   voters,
-		VoterEndpoints:           controllerEndpoints(cfg),
-		Broker:                   b.registration(),
-		CleanStart:               b.cleanStart,
-		Static:                   cfg,
-		ScramKeys:                security.ScramKeys,
-		ResolveHost:              resolves,
-		SetLogLevel:              b.setLogLevel,
-		Random:                   random64,
-		Publish:                  b.publish,
-		Failed:                   b.failed,
+		NodeID:         cfg.NodeID(),
+		ClusterID:      b.store.ClusterID(),
+		Log:            log,
+		Clock:          b.o.Clock,
+		Logger:         component(b.o.Log, "controller"),
+		Voters:         voters,
+		VoterEndpoints: controllerEndpoints(cfg),
+		Broker:         b.registration(),
+		CleanStart:     b.cleanStart,
+		Static:         cfg,
+		ScramKeys:      security.ScramKeys,
+		ResolveHost:    resolves,
+		SetLogLevel:    b.setLogLevel,
+		Random:         random64,
+		Publish:        b.publish,
+		Failed: func(err error) {
+			b.failed(fmt.Errorf("log directory %s, which holds the metadata log, failed: %w", cfg.MetadataLogDir(), err))
+		},
 		MaxBytesBetweenSnapshots: cfg.Int("metadata.log.max.record.bytes.between.snapshots"),
 		SnapshotInterval:         neverIfZero(cfg.Int("metadata.log.max.snapshot.interval.ms")),
 		MaxRetentionBytes:        cfg.Int("metadata.max.retention.bytes"),

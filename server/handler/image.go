@@ -1,8 +1,6 @@
 package handler
 
 import (
-	"slices"
-
 	"github.com/kaja-mq/kaja/metadata"
 )
 
@@ -83,20 +81,9 @@ func offlineReplicas(img *metadata.Image, p *metadata.Partition, listener string
 	var offline []int32
 	for i, id := range p.Replicas {
 		b := img.Broker(id)
-		if b == nil || b.Fenced || !reachable(b, listener) || (i < len(p.Dirs) && !dirOnline(b, p.Dirs[i])) {
+		if b == nil || b.Fenced || !reachable(b, listener) || (i < len(p.Dirs) && !b.DirOnline(p.Dirs[i])) {
 			offline = append(offline, id)
 		}
 	}
 	return offline
-}
-
-// dirOnline is org.apache.kafka.metadata.BrokerRegistration.hasOnlineDir: a broker that named no directories has them all online.
-func dirOnline(b *metadata.Broker, dir [16]byte) bool {
-	switch {
-	case dir == metadata.DirUnassigned || dir == metadata.DirMigrating || len(b.LogDirs) == 0:
-		return true
-	case dir == metadata.DirLost:
-		return false
-	}
-	return slices.Contains(b.LogDirs, dir)
 }
