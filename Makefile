@@ -15,7 +15,7 @@ RUN ?=
 FUZZTIME ?= 30s
 ARGS ?=
 
-.PHONY: help build run test race lint fuzz sim bench compat compat-kafka nightly check cover dist clean tidy
+.PHONY: help build run test race lint fuzz sim bench compat compat-kafka eos nightly check cover dist clean tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ compat: ## foreign clients and tools against kaja (ARGS="sarama java" picks some
 
 compat-kafka: ## the same tests against Apache Kafka 4.4.0
 	scripts/compat kafka $(ARGS)
+
+eos: ## exactly once through Kafka's copier, Kafka Streams and franz-go while broker and clients are killed (ARGS="SECONDS SEED"; needs Java)
+	scripts/eos $(ARGS)
 
 nightly: ## everything that .ci/run rotates through, at full length
 	NIGHTLY=1 CI=true bash .ci/run
