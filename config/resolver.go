@@ -98,7 +98,9 @@ func (r *Resolver) ForListener(listener, name string) (string, bool) {
 }
 
 // ListenerInt is a number of a listener, see ForListener; 0 when null.
-func (r *Resolver) ListenerInt(listener, name string) int64 { return toInt(r.ForListener(listener, name)) }
+func (r *Resolver) ListenerInt(listener, name string) int64 {
+	return toInt(r.ForListener(listener, name))
+}
 
 // ladders are the broker properties that give one duration in several units; the first that is set holds.
 var ladders = [...][]Synonym{

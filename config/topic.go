@@ -58,7 +58,7 @@ func (t TopicView) Value(name string) string {
 	return p.Default
 }
 
-// Int, Bool, Float and List are Value in its type.
+// Int is a number (INT, SHORT, LONG).
 func (t TopicView) Int(name string) int64 { return toInt(t.Value(name), true) }
 
 // Bool is a BOOLEAN.

@@ -140,7 +140,7 @@ func offsetOf(t *testing.T, b *Broker, topic string, partition int32) (int64, er
 	return p.Offset, kerr.ErrorForCode(p.ErrorCode)
 }
 
-func makeTopic(t *testing.T, b *Broker, topic string, partitions int32) {
+func newTopic(t *testing.T, b *Broker, topic string, partitions int32) {
 	t.Helper()
 	req := kmsg.NewPtrCreateTopicsRequest()
 	r := kmsg.NewCreateTopicsRequestTopic()
@@ -156,7 +156,7 @@ func makeTopic(t *testing.T, b *Broker, topic string, partitions int32) {
 func TestLogDirectoryFails(t *testing.T) {
 	disk := &failingDisk{FS: vfs.NewMem(), dir: "/two"}
 	b, failed := startOn(t, disk, "/one,/two")
-	makeTopic(t, b, "a", 4)
+	newTopic(t, b, "a", 4)
 	acknowledged := map[int32]int64{}
 	write := func(want func(p int32) bool) {
 		t.Helper()
@@ -201,7 +201,7 @@ func TestLogDirectoryFails(t *testing.T) {
 			t.Errorf("%s: %v", d.Dir, err)
 		}
 	}
-	makeTopic(t, b, "later", 4) // all in the directory that is left
+	newTopic(t, b, "later", 4) // all in the directory that is left
 	if got := checkDirs(t, b, "later"); got["/one"] != 4 {
 		t.Errorf("new partitions by directory: %v", got)
 	}
@@ -243,7 +243,7 @@ func fetchCode(t *testing.T, b *Broker, topic string, partition int32) error {
 func TestMetadataDirectoryFails(t *testing.T) {
 	disk := &failingDisk{FS: vfs.NewMem(), dir: "/one"}
 	b, failed := startOn(t, disk, "/one,/two")
-	makeTopic(t, b, "a", 2)
+	newTopic(t, b, "a", 2)
 	disk.broken.Store(true)
 	for p := range int32(2) {
 		_ = put(t, b, "a", p, []byte("x")) // one of them is on the other disk
@@ -261,7 +261,7 @@ func TestMetadataDirectoryFails(t *testing.T) {
 func fillDisk(t *testing.T, disk vfs.FS, dir string, makeRoom func()) {
 	t.Helper()
 	b, failed := startOn(t, disk, dir)
-	makeTopic(t, b, "a", 3)
+	newTopic(t, b, "a", 3)
 	acknowledged := map[int32]int64{}
 	for i, full := 0, false; !full; i++ {
 		p := int32(i % 3)
