@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ const (
 
 // history is what was written to a compacted log: the judge of what compaction, crashes and starts leave of it.
 type history struct {
+	mu      sync.Mutex        // guards all; not held while the log works, whose file operations may ask
 	records map[int64]written // by offset; the last ones may have failed
 	end     int64             // everything below was acknowledged
 	seqs    map[int64]int32
@@ -48,6 +50,7 @@ func (h *history) write(l *Log, o batch.Options, producer, ts int64, records ...
 		o.BaseSequence = h.seqs[o.ProducerID]
 	}
 	b := batch.NewBuilder(nil, o)
+	h.mu.Lock()
 	for i, r := range records {
 		w := written{keyed: r}
 		if producer < 0 {
@@ -60,6 +63,7 @@ func (h *history) write(l *Log, o batch.Options, producer, ts int64, records ...
 		}
 		b.Append(int64(i), ts+int64(i), []byte(r.key), v, batch.Header{Key: "h", Value: []byte("x")})
 	}
+	h.mu.Unlock()
 	data, err := b.Finish()
 	if err != nil {
 		return err
@@ -68,6 +72,8 @@ func (h *history) write(l *Log, o batch.Options, producer, ts int64, records ...
 	if err != nil {
 		return err
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if producer != 0 {
 		h.seqs[o.ProducerID] += int32(len(records))
 	}
@@ -82,6 +88,8 @@ func (h *history) finish(l *Log, producer int64, commit bool, ts int64) error {
 	if err != nil {
 		return err
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for off, r := range h.records {
 		if r.producer == producer && r.fate == undecided {
 			if r.fate = committed; !commit {
@@ -433,6 +441,8 @@ func TestCleanerCrashAtEachOperation(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		durable, crashes := int64(0), 0
 		hook := func(i int64, op, name string) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
 			crashes++
 			for k, disk := range []*vfs.Mem{mem.Clone(), mem.CrashClone(), mem.CrashCloneKeeping(rng)} {
 				c := *d
@@ -445,7 +455,11 @@ func TestCleanerCrashAtEachOperation(t *testing.T) {
 			}
 		}
 		d.fs = vfs.NewErrOptions(mem, -1, vfs.ErrOptions{Hook: hook, Mode: vfs.ModeWrites})
-		cleaningLife(d, h, func(upTo int64) { durable = max(durable, upTo) })
+		cleaningLife(d, h, func(upTo int64) {
+			h.mu.Lock()
+			durable = max(durable, upTo)
+			h.mu.Unlock()
+		})
 		t.Logf("%d crashes", crashes)
 		if crashes < 300 {
 			t.Fatalf("only %d operations", crashes)

@@ -261,6 +261,9 @@ func (l *Log) replaceSegments(s *segment, group []*segment) error {
 	at := l.env.monoMs() + l.cfg.Load().FileDeleteDelayMs
 	for _, g := range group {
 		l.retired = append(l.retired, retired{g, at})
+		g.mu.Lock()
+		g.replaced.Store(true) // whoever has not opened it looks at the new list
+		g.mu.Unlock()
 	}
 	l.hasRetired.Store(true)
 	if l.env.wake != nil {

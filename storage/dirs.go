@@ -291,6 +291,7 @@ func (m *Manager) loadDir(d *logDir) error {
 	if cps.recoveryPoint == nil {
 		clean = false // nothing to believe
 	}
+	d.unclean = !clean && d.meta != nil
 	if clean {
 		// Durably: a power cut must not bring the marker back over a log that has changed.
 		if err := fs.Remove(join(d.path, cleanShutdownFile)); err != nil {

@@ -113,6 +113,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxOpenSegments == 0 {
 		o.MaxOpenSegments = DefaultMaxOpenSegments
+		if n := vfs.OpenFileLimit(); n > 0 {
+			o.MaxOpenSegments = max(min(n/openFilesPerSegment, DefaultMaxOpenSegments), minOpenSegments)
+		}
 	}
 	return o
 }
@@ -143,6 +146,16 @@ func (m *Manager) reportFailures() {
 			m.opts.OnDirFailure(d.path, err)
 		}
 	}
+}
+
+// ClosedCleanly tells whether all log directories had been closed in good order, or were new.
+func (m *Manager) ClosedCleanly() bool {
+	for _, d := range m.dirs {
+		if d.unclean || d.offline.Load() {
+			return false
+		}
+	}
+	return true
 }
 
 // ClusterID is what meta.properties has.

@@ -18,8 +18,11 @@ const (
 	DefaultHWCheckpointInterval   = 5 * time.Second
 	DefaultInitialTaskDelay       = 30 * time.Second
 	DefaultProducerCheckInterval  = 10 * time.Minute
-	// DefaultMaxOpenSegments bounds open segment files (log and indexes count as one) of one Manager.
+	// DefaultMaxOpenSegments bounds open segment files (log and indexes count as one) of one Manager; fewer where the process may open
+	// only few files, as a segment has up to four and connections need some too.
 	DefaultMaxOpenSegments = 1000
+	minOpenSegments        = 16
+	openFilesPerSegment    = 8
 )
 
 // Options make a Manager.

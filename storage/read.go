@@ -39,7 +39,20 @@ func (l *Log) read(o ReadOptions) (ReadResult, error) {
 	if o.Offset >= upTo {
 		return ReadResult{}, nil
 	}
-	segs := l.segments()
+	for {
+		list := l.segs.Load()
+		res, err := l.readList(*list, o, upTo)
+		if errors.Is(err, errSegmentGone) && l.segs.Load() != list {
+			continue // compacted meanwhile
+		}
+		if err != nil {
+			err = l.readError(err)
+		}
+		return res, err
+	}
+}
+
+func (l *Log) readList(segs []*segment, o ReadOptions, upTo int64) (ReadResult, error) {
 	for i := max(floorSegment(segs, o.Offset), 0); i < len(segs); i++ {
 		if segs[i].base >= upTo {
 			break
@@ -50,7 +63,7 @@ func (l *Log) read(o ReadOptions) (ReadResult, error) {
 		}
 		res, found, err := l.readSegment(segs[i], o, bound)
 		if err != nil {
-			return ReadResult{}, l.readError(err)
+			return ReadResult{}, err
 		}
 		if found {
 			return res, nil

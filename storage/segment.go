@@ -9,6 +9,7 @@ import (
 
 	"github.com/kaja-mq/kaja/internal/cache"
 	"github.com/kaja-mq/kaja/internal/vfs"
+	"github.com/kaja-mq/kaja/protocol/batch"
 )
 
 // segment is a stretch of a log in files of its own, from its base offset to the next one's. It is opened when needed and closed
@@ -21,6 +22,7 @@ type segment struct {
 	removed   atomic.Bool  // its files carry .deleted
 	flushed   atomic.Bool  // inactive, and all its files were synced by this process
 	cut       atomic.Bool  // it was shortened by a truncation
+	replaced  atomic.Bool  // a cleaned one has its place; another file may have its name by now
 	files     atomic.Pointer[segmentFiles]
 
 	mu          sync.Mutex // guards opening, and what follows
@@ -31,7 +33,7 @@ type segment struct {
 	txn         *txnIndex  // nil until needed
 }
 
-// errSegmentGone is a segment that was deleted for good between a reader's look at the list and its opening.
+// errSegmentGone is a segment that was deleted for good, or replaced, between a reader's look at the list and its opening.
 var errSegmentGone = errors.New("segment was deleted")
 
 func newSegment(base, size, nowMs int64) *segment {
@@ -106,6 +108,9 @@ func (l *Log) openSlow(s *segment) (*segmentFiles, error) {
 	if l.closed.Load() {
 		return nil, ErrLogClosed
 	}
+	if s.replaced.Load() {
+		return nil, errSegmentGone
+	}
 	file, err := l.env.fs.Open(l.path(s, logSuffix))
 	if isNotExist(err) && s.removed.Load() {
 		return nil, errSegmentGone
@@ -134,6 +139,9 @@ func (l *Log) indexes(f *segmentFiles) error {
 	if f.idx != nil {
 		return nil
 	}
+	if f.s.replaced.Load() {
+		return errSegmentGone
+	}
 	idx, n, wrong1, err := l.openIndex(f.s, offsetIndexKind(), indexSuffix)
 	if err != nil {
 		return err
@@ -142,13 +150,25 @@ func (l *Log) indexes(f *segmentFiles) error {
 	if err != nil {
 		return errors.Join(err, closeIf(idx))
 	}
+	broken := wrong1+wrong2 != ""
+	if !broken {
+		if wrong1, wrong2, err = misplaced(f, idx, n, tidx, tn); err != nil {
+			return errors.Join(err, idx.Close(), tidx.Close())
+		}
+	}
 	if wrong1+wrong2 != "" {
 		l.env.log.Warn().Str("dir", *l.dir.Load()).Int64("segment", f.s.base).Str("index", wrong1).Str("timeindex", wrong2).
 			Msg("index is missing or broken, rebuilding it from the log")
-		if err := errors.Join(closeIf(idx), closeIf(tidx)); err != nil {
-			return err
+		newN, newTn, err := l.rebuildIndexes(f.s, f.log)
+		switch {
+		case err != nil && !broken && isCorrupt(err): // the log is damaged, not its index, which leads around the damage
+			f.idx, f.tidx, f.idxN, f.tixN = idx, tidx, n, tn
+			return nil
+		case err != nil:
+			return errors.Join(err, closeIf(idx), closeIf(tidx))
 		}
-		if n, tn, err = l.rebuildIndexes(f.s, f.log); err != nil {
+		n, tn = newN, newTn
+		if err := errors.Join(closeIf(idx), closeIf(tidx)); err != nil {
 			return err
 		}
 		if idx, err = l.env.fs.Open(l.path(f.s, indexSuffix)); err != nil {
@@ -181,6 +201,59 @@ func (l *Log) openIndex(s *segment, k indexKind, suffix string) (file vfs.File, 
 		return nil, 0, "", errors.Join(fmt.Errorf("check index of segment %d: %w", s.base, err), file.Close())
 	}
 	return file, n, wrong, nil
+}
+
+// misplaced says what is wrong with the last entries of well-formed index files: that of the offset index must lead to a batch that begins
+// at or before its offset, that of the time index to a batch with its timestamp. Kafka does not look.
+func misplaced(f *segmentFiles, idx vfs.File, n int, tidx vfs.File, tn int) (wrong, wrongTime string, err error) {
+	base, size := f.s.base, f.s.size.Load()
+	if n > 0 {
+		e, err := offsetIndexKind().entryAt(idx, base, n-1)
+		if err != nil {
+			return "", "", err
+		}
+		b, found, err := batchFrom(f.log, e.val, size, base)
+		if err != nil {
+			return "", "", err
+		}
+		if !found || b.BaseOffset() < base || b.BaseOffset() > e.key {
+			return fmt.Sprintf("no batch for offset %d begins at position %d", e.key, e.val), "", nil
+		}
+	}
+	if tn == 0 {
+		return "", "", nil
+	}
+	e, err := timeIndexKind().entryAt(tidx, base, tn-1)
+	if err != nil {
+		return "", "", err
+	}
+	near, _, err := offsetIndexKind().floor(idx, base, n, e.val)
+	if err != nil {
+		return "", "", err
+	}
+	b, found, err := batchFrom(f.log, max(near.val, 0), size, e.val)
+	if err != nil {
+		return "", "", err
+	}
+	if !found || b.BaseOffset() > e.val || b.MaxTimestamp() != e.key {
+		wrongTime = fmt.Sprintf("no batch at offset %d has the largest timestamp %d", e.val, e.key)
+	}
+	return "", wrongTime, nil
+}
+
+// batchFrom is the header of the first batch from position on that does not end below offset; not found where the bytes are no batch.
+func batchFrom(f vfs.File, position, size, offset int64) (h batch.Batch, found bool, err error) {
+	r := newBatchReader(f, position, size, headersOnly)
+	defer r.close()
+	for r.next() {
+		if r.batch.LastOffset() >= offset {
+			return append(h, r.batch[:batch.HeaderSize]...), true, nil
+		}
+	}
+	if r.err != nil && !isCorrupt(r.err) {
+		return nil, false, r.err
+	}
+	return nil, false, nil
 }
 
 func closeIf(f vfs.File) error {

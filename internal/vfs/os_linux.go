@@ -15,6 +15,15 @@ const rwfNoWait = 0x8
 // iovMax is the number of buffers that one pwritev takes (UIO_MAXIOV).
 const iovMax = 1024
 
+// OpenFileLimit is how many files this process may have open, 0 if that is not known.
+func OpenFileLimit() int {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+		return 0
+	}
+	return int(min(l.Cur, 1<<30))
+}
+
 // openFile opens without os.OpenFile, which tries to watch each file by epoll and sets it to non-blocking and back: five system calls more
 // for something that regular files cannot do. A broker with 10,000 partitions opens 100,000 files.
 func openFile(name string, flags int) (File, error) {
