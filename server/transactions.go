@@ -154,9 +154,12 @@ type markerSender struct {
 	rounds int             // guarded by mu
 }
 
-// markerRetryBackoff is how long a round waits after one that failed (Kafka: request.timeout.ms and reconnect back-off of its sender; 100 ms
-// is the retry back-off of its clients).
-const markerRetryBackoff = 100 * time.Millisecond
+// A round waits after one that failed: first as long as Kafka's clients before a retry (retry.backoff.ms), then twice as long each time up to
+// their longest back-off (retry.backoff.max.ms).
+const (
+	markerRetryBackoff    = 100 * time.Millisecond
+	markerRetryBackoffMax = time.Second
+)
 
 // Complete implements coordinator.Handle: the decision is committed.
 func (m *markerSender) Complete(kmsg.Response) { m.round() }
@@ -219,6 +222,7 @@ func (m *markerSender) ended(again *txn.Partition) {
 		m.rounds++
 	}
 	first := m.rounds == 1
+	backoff := min(markerRetryBackoff<<min(m.rounds, 4)>>1, markerRetryBackoffMax)
 	m.mu.Unlock()
 	switch {
 	case !last:
@@ -229,7 +233,7 @@ func (m *markerSender) ended(again *txn.Partition) {
 			_ = m.submit(func(s *txn.Shard, _ coordinator.Now) coordinator.Effects { return s.Delayed(m.producer()) })
 		}
 		m.retry.F = m.again
-		m.t.b.wheel.Schedule(&m.retry, m.t.b.o.Clock.Mono().Add(markerRetryBackoff))
+		m.t.b.wheel.Schedule(&m.retry, m.t.b.o.Clock.Mono().Add(backoff))
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 func openTxn(t *testing.T, b *Broker, topic string, partitions int32) (*kgo.Client, txn.Producer) {
 	t.Helper()
 	ctx := testContext(t)
-	c := kgoClient(t, b, kgo.TransactionalID("x"), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(topic))
+	c := kgoClient(t, b, kgo.TransactionalID("x"), kgo.MetadataMinAge(50*time.Millisecond), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(topic))
 	if err := c.BeginTransaction(); err != nil {
 		t.Fatal(err)
 	}
