@@ -86,10 +86,10 @@ func Start(o Options) (_ *Broker, err error) {
 	if err := b.listen(); err != nil {
 		return nil, err
 	}
-	b.cleanStart = b.closedCleanly()
 	if b.store, err = storage.Open(b.storageOptions()); err != nil {
 		return nil, fmt.Errorf("open log directories: %w", err)
 	}
+	b.cleanStart = b.store.ClosedCleanly()
 	b.coord = newCoordinators(b)
 	b.replicas = replica.New(replica.Options{NodeID: o.Config.NodeID(), Store: replica.StoreOf(b.store), Clock: o.Clock, Wheel: b.wheel, Log: component(o.Log, "replica"), OnRole: b.coord.role})
 	b.store.SetHWSource(b.replicas.HighWatermark)
@@ -243,22 +243,6 @@ func (b *Broker) newHandler() *handler.Handler {
 // sessionSlots is how many fetch sessions there may be.
 func (b *Broker) sessionSlots() int {
 	return int(b.settings.Load().Int("max.incremental.fetch.session.cache.slots"))
-}
-
-// cleanShutdownFile is what Kafka leaves in each log directory that it closed in good order.
-const cleanShutdownFile = ".kafka_cleanshutdown"
-
-// closedCleanly looks for it before storage takes it away. A new directory was closed cleanly too.
-func (b *Broker) closedCleanly() bool {
-	for _, dir := range b.o.Config.LogDirs() {
-		if _, err := b.o.FS.Stat(dir + "/meta.properties"); err != nil {
-			continue
-		}
-		if _, err := b.o.FS.Stat(dir + "/" + cleanShutdownFile); err != nil {
-			return false
-		}
-	}
-	return true
 }
 
 func component(l zerolog.Logger, name string) zerolog.Logger {
