@@ -118,17 +118,6 @@ func TestRepair(t *testing.T) {
 		f("time index of zeros", clean, 120, func(d *testDisk) {
 			d.edit(d.files(timeIndexSuffix)[1], func(b []byte) []byte { return make([]byte, 1000*timeIndexEntrySize) })
 		})
-		last := func(names []string) string { return names[len(names)-1] }
-		for bit := range indexEntrySize * 8 {
-			f("flipped bit in the last index entry", clean, 120, func(d *testDisk) {
-				d.edit(last(d.files(indexSuffix)), func(b []byte) []byte { b[len(b)-indexEntrySize+bit/8] ^= 1 << (bit % 8); return b })
-			})
-		}
-		for bit := range timeIndexEntrySize * 8 {
-			f("flipped bit in the last time index entry", clean, 120, func(d *testDisk) {
-				d.edit(last(d.files(timeIndexSuffix)), func(b []byte) []byte { b[len(b)-timeIndexEntrySize+bit/8] ^= 1 << (bit % 8); return b })
-			})
-		}
 		f("orphaned index", clean, 120, func(d *testDisk) {
 			if err := d.fs.WriteFile("/data/t-0/"+segmentName(7, indexSuffix), []byte("12345678")); err != nil {
 				t.Fatal(err)
@@ -160,6 +149,18 @@ func TestRepair(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+	flip := func(suffix string, segment, entry int) {
+		for bit := range entry * 8 {
+			f("flipped bit in the last entry of "+suffix, true, 120, func(d *testDisk) {
+				names := d.files(suffix)
+				d.edit(names[(segment+len(names))%len(names)], func(b []byte) []byte { b[len(b)-entry+bit/8] ^= 1 << (bit % 8); return b })
+			})
+		}
+	}
+	for _, segment := range []int{1, -1} { // an ended segment, and the active one
+		flip(indexSuffix, segment, indexEntrySize)
+		flip(timeIndexSuffix, segment, timeIndexEntrySize)
 	}
 	last := func(d *testDisk) string { n := d.files(logSuffix); return n[len(n)-1] }
 	f("torn tail", false, 118, func(d *testDisk) { d.edit(last(d), func(b []byte) []byte { return b[:len(b)-5] }) })

@@ -203,8 +203,9 @@ func (l *Log) openIndex(s *segment, k indexKind, suffix string) (file vfs.File, 
 	return file, n, wrong, nil
 }
 
-// misplaced says what is wrong with the last entries of well-formed index files: that of the offset index must lead to a batch that begins
-// at or before its offset, that of the time index to a batch with its timestamp. Kafka does not look.
+// misplaced says what is wrong with the last entries of well-formed index files: that of the offset index must lead to the
+// batch that ends with its offset (or, as older Kafkas wrote it, to the first of those appended with it), that of the time index to a batch with
+// its timestamp. Kafka does not look.
 func misplaced(f *segmentFiles, idx vfs.File, n int, tidx vfs.File, tn int) (wrong, wrongTime string, err error) {
 	base, size := f.s.base, f.s.size.Load()
 	if n > 0 {
@@ -212,12 +213,12 @@ func misplaced(f *segmentFiles, idx vfs.File, n int, tidx vfs.File, tn int) (wro
 		if err != nil {
 			return "", "", err
 		}
-		b, found, err := batchFrom(f.log, e.val, size, base)
+		b, found, err := batchFrom(f.log, e.val, size, e.key)
 		if err != nil {
 			return "", "", err
 		}
-		if !found || b.BaseOffset() < base || b.BaseOffset() > e.key {
-			return fmt.Sprintf("no batch for offset %d begins at position %d", e.key, e.val), "", nil
+		if !found || b.LastOffset() != e.key || b.BaseOffset() < base {
+			return fmt.Sprintf("no batch from position %d on ends with offset %d", e.val, e.key), "", nil
 		}
 	}
 	if tn == 0 {
