@@ -15,7 +15,7 @@ RUN ?=
 FUZZTIME ?= 30s
 ARGS ?=
 
-.PHONY: help build run test race lint fuzz sim bench compat compat-kafka eos nightly check cover dist clean tidy
+.PHONY: help build run test race lint fuzz sim bench bench-versus compat compat-kafka eos nightly check cover dist clean tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ sim: ## the simulator's longer runs (SEED=n repeats one)
 
 bench: ## benchmarks of the hot paths (PKG, RUN narrow it)
 	go test -run '^$$' -bench '$(or $(RUN),.)' -benchmem $(PKG)
+
+bench-versus: ## cost beside Apache Kafka 4.4.0, written to docs/performance.md; about ten minutes (ARGS="-rounds 6 -only fetch"; KAFKA_HOME or ../shared names Kafka)
+	go run ./scripts/versus -out docs/performance.md $(ARGS)
 
 compat: ## foreign clients and tools against kaja (ARGS="sarama java" picks some; needs a C compiler, Java, Python, Node, kcat)
 	scripts/compat kaja $(ARGS)

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	c := &comparison{values: map[string][2][]float64{}, failed: map[string]string{}}
+	port := flag.Int("port", 19480, "port of the other broker; Kafka takes the next (and that plus 10,000)")
+	only := flag.String("only", "", "regular expression over the loads' names")
+	dir := flag.String("dir", "", "where the data goes (default: a temporary directory)")
+	out := flag.String("out", "", "Markdown to write; a plot of the same name ends in .svg")
+	flag.IntVar(&c.rounds, "rounds", 4, "rounds")
+	flag.IntVar(&c.warm, "warm", 1, "rounds at the start that do not count: they warm the JVM")
+	flag.BoolVar(&c.recovery, "recovery", true, "kill and stop the brokers at the end, and measure how they come back")
+	flag.Parse()
+	if err := c.run(*port, *only, *dir, *out, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "versus:", err)
+		os.Exit(1)
+	}
+}
+
+// comparison is one run. Index 0 is Kafka, 1 the other broker.
+type comparison struct {
+	rounds, warm int
+	recovery     bool
+	generator    string
+	brokers      [2]*broker
+	values       map[string][2][]float64 // by step
+	failed       map[string]string
+	floor        map[string]float64
+	extra        []row // measured once
+}
+
+// row is a line of the table.
+type row struct {
+	name, unit   string
+	kafka, other float64
+	goal         string
+	met          string
+}
+
+func (c *comparison) run(port int, only, dir, out string, command []string) error {
+	pattern, err := regexp.Compile(only)
+	if err != nil {
+		return err
+	}
+	root, err := repository()
+	if err != nil {
+		return err
+	}
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "versus-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+	}
+	c.generator = filepath.Join(dir, "load")
+	floor := filepath.Join(dir, "floor")
+	for bin, pkg := range map[string]string{c.generator: "./scripts/load", floor: "./scripts/floor", filepath.Join(dir, "kaja"): "."} {
+		if err := build(root, bin, pkg); err != nil {
+			return err
+		}
+	}
+	if len(command) == 0 {
+		command = []string{filepath.Join(dir, "kaja"), "serve", "--override", "listeners=PLAINTEXT://127.0.0.1:{port}", "--override", "log.dirs={dir}", "--override", "log.cleaner.backoff.ms=200"}
+	}
+	kafka, err := kafkaCommand(root)
+	if err != nil {
+		return err
+	}
+	c.brokers = [2]*broker{
+		{name: "kafka", command: kafka, port: port + 1, dir: filepath.Join(dir, "kafka-data")},
+		{name: "other", command: command, port: port, dir: filepath.Join(dir, "other-data")},
+	}
+	defer func() {
+		for _, b := range c.brokers {
+			_, _ = b.stop(syscall.SIGKILL) // the end of the run: nothing of it is kept
+		}
+	}()
+	if err := c.begin(); err != nil {
+		return err
+	}
+	var chosen []step
+	for _, s := range steps() {
+		if pattern.MatchString(s.name) {
+			chosen = append(chosen, s)
+		}
+	}
+	if err := c.measureFloor(floor, dir); err != nil {
+		return err
+	}
+	for r := range c.rounds {
+		for _, s := range chosen {
+			c.step(s, r)
+		}
+	}
+	if c.recovery {
+		if err := c.comeBack(); err != nil {
+			return err
+		}
+	}
+	rows := c.table(chosen)
+	fmt.Print(markdownTable(rows))
+	for _, name := range slices.Sorted(maps.Keys(c.failed)) {
+		fmt.Fprintf(os.Stderr, "failed: %s: %s\n", name, c.failed[name])
+	}
+	if out == "" {
+		return nil
+	}
+	return c.write(out, rows)
+}
+
+func repository() (string, error) {
+	out, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", err
+	}
+	mod := strings.TrimSpace(string(out))
+	if filepath.Base(mod) != "go.mod" {
+		return "", errors.New("run it within the repository")
+	}
+	return filepath.Dir(mod), nil
+}
+
+func build(root, bin, pkg string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin, pkg)
+	cmd.Dir, cmd.Stderr = root, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("build %s: %w", pkg, err)
+	}
+	return nil
+}
+
+// begin starts both and measures what it takes until a new topic takes a record.
+func (c *comparison) begin() error {
+	var first [2]figures
+	for i, b := range c.brokers {
+		if err := b.start(); err != nil {
+			return err
+		}
+		f, err := c.load(b, "first", "-topic", "versus-first", "-begun", strconv.FormatInt(b.begun.UnixNano(), 10))
+		if err != nil {
+			return err
+		}
+		first[i] = f
+	}
+	c.pair("start → first acks=all record in a new topic", "s", "first_s", first, "≤ 0.05 s", func(_, o float64) bool { return o <= 0.05 })
+	c.pair("the same", "CPU-s", "cpu_s", first, "≤ 0.1", func(_, o float64) bool { return o <= 0.1 })
+	c.pair("resident after it", "MiB", "rss_mib", first, "≤ 20 MiB", func(_, o float64) bool { return o <= 20 })
+	return nil
+}
+
+// pair adds a row for a figure that was taken once.
+func (c *comparison) pair(name, unit, figure string, f [2]figures, goal string, met func(kafka, other float64) bool) {
+	k, _ := f[0].number(figure)
+	o, _ := f[1].number(figure)
+	r := row{name: name, unit: unit, kafka: k, other: o, goal: goal}
+	if met != nil {
+		r.met = verdict(met(k, o))
+	}
+	c.extra = append(c.extra, r)
+}
+
+func verdict(ok bool) string {
+	if ok {
+		return "yes"
+	}
+	return "no"
+}
+
+func (c *comparison) measureFloor(bin, dir string) error {
+	cmd := exec.Command(bin, "-dir", dir, "-mib", "128")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("floor: %w", err)
+	}
+	return json.Unmarshal(out, &c.floor)
+}
+
+// step runs one load on both; who comes first changes with the round.
+func (c *comparison) step(s step, round int) {
+	args := strings.Fields(strings.ReplaceAll(s.args, "{r}", strconv.Itoa(round)))
+	values := c.values[s.name]
+	for n := range c.brokers {
+		i := (n + round) % len(c.brokers)
+		if c.failed[s.name] != "" {
+			return
+		}
+		f, err := c.load(c.brokers[i], args...)
+		if err != nil {
+			c.failed[s.name] = c.brokers[i].name + ": " + err.Error()
+			return
+		}
+		if v, ok := f.number(s.figure); ok {
+			values[i] = append(values[i], v)
+		}
+	}
+	c.values[s.name] = values
+	fmt.Fprintf(os.Stderr, "round %d  %-48s kafka %10.3f  other %10.3f %s\n", round, s.name, last(values[0]), last(values[1]), s.unit)
+}
+
+func last(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	return v[len(v)-1]
+}
+
+// recoveryMiB is how much lies in the log when the brokers are killed.
+const recoveryMiB = 1024
+
+// comeBack kills both under 16 partitions of data, then stops and starts them cleanly.
+func (c *comparison) comeBack() error {
+	var killed, clean [2]figures
+	var stops [2]figures
+	for i, b := range c.brokers {
+		if _, err := c.load(b, "produce", "-topic", "versus-back", "-partitions", "16", "-conns", "4", "-mib", strconv.Itoa(recoveryMiB)); err != nil {
+			return err
+		}
+		for _, how := range []struct {
+			sig syscall.Signal
+			to  *figures
+		}{{syscall.SIGKILL, &killed[i]}, {syscall.SIGTERM, &clean[i]}} {
+			took, err := b.stop(how.sig)
+			if err != nil {
+				return err
+			}
+			if how.sig == syscall.SIGTERM {
+				stops[i] = figures{"stop_s": took.Seconds()}
+			}
+			if err := b.start(); err != nil {
+				return err
+			}
+			f, err := c.load(b, "first", "-topic", "versus-back", "-partitions", "16", "-begun", strconv.FormatInt(b.begun.UnixNano(), 10))
+			if err != nil {
+				return err
+			}
+			*how.to = f
+		}
+	}
+	c.pair("kill -9 with 1 GiB in 16 partitions → first record", "s", "first_s", killed, "≤ 1.5 s", func(_, o float64) bool { return o <= 1.5 })
+	c.pair("the same", "CPU-s", "cpu_s", killed, "≤ 0.3 a GiB", func(_, o float64) bool { return o <= 0.3*recoveryMiB/1024 })
+	c.pair("clean stop", "s", "stop_s", stops, "", nil)
+	c.pair("clean start → first record", "s", "first_s", clean, "≤ 0.1 s", func(_, o float64) bool { return o <= 0.1 })
+	return nil
+}
+
+func (c *comparison) table(chosen []step) []row {
+	rows := slices.Clone(c.extra)
+	for _, s := range chosen {
+		v := c.values[s.name]
+		if c.failed[s.name] != "" || len(v[0]) == 0 || len(v[1]) == 0 {
+			continue
+		}
+		r := row{name: s.name, unit: s.unit, kafka: c.median(v[0]), other: c.median(v[1])}
+		ok := true
+		if s.goal > 0 {
+			r.goal = fmt.Sprintf("≤ %.2f ×", s.goal)
+			ok = r.other <= s.goal*r.kafka
+		}
+		if f := c.floor[s.floor]; f > 0 {
+			r.goal = strings.TrimPrefix(r.goal+fmt.Sprintf(", floor %.2f", f), ", ")
+			if s.max > 0 {
+				r.goal += fmt.Sprintf(" (≤ %.1f ×)", s.max)
+				ok = ok && r.other <= s.max*f
+			}
+		}
+		if s.goal > 0 || s.max > 0 {
+			r.met = verdict(ok)
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// median is that of the rounds that count.
+func (c *comparison) median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v[min(c.warm, len(v)-1):]))
+	return (v[len(v)/2] + v[(len(v)-1)/2]) / 2
+}
