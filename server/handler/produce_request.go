@@ -9,6 +9,9 @@ import (
 // errShort is a request that ends before its fields do, or whose lengths cannot be.
 var errShort = errors.New("request is shorter than its fields say")
 
+// errNull is null for what may not be null.
+var errNull = errors.New("null where the protocol has none")
+
 // wireReader takes primitive fields off a request body without copying; after an error everything is zero.
 type wireReader struct {
 	b        []byte
@@ -76,6 +79,24 @@ func (r *wireReader) string() (s string, ok bool) {
 	return "", true
 }
 
+// array is the length of an array that may not be null.
+func (r *wireReader) array() int {
+	n := r.length(4)
+	if n < 0 && r.err == nil {
+		r.err = errNull
+	}
+	return n
+}
+
+// name is a string that may not be null.
+func (r *wireReader) name() string {
+	s, ok := r.string()
+	if !ok && r.err == nil {
+		r.err = errNull
+	}
+	return s
+}
+
 // bytes aliases the request; nil is null.
 func (r *wireReader) bytes() []byte {
 	n := r.length(4)
@@ -128,14 +149,14 @@ func (q *produceRequest) read(version int16, body []byte) error {
 	r := wireReader{b: body, flexible: version >= 9}
 	q.transactionalID, q.transactional = r.string()
 	q.acks, q.timeoutMs = r.int16(), r.int32()
-	for n := r.length(4); n > 0 && r.err == nil; n-- {
+	for n := r.array(); n > 0 && r.err == nil; n-- {
 		t := produceTopic{from: len(q.parts)}
 		if version >= 13 {
 			copy(t.id[:], r.take(16))
 		} else {
-			t.name, _ = r.string()
+			t.name = r.name()
 		}
-		for m := r.length(4); m > 0 && r.err == nil; m-- {
+		for m := r.array(); m > 0 && r.err == nil; m-- {
 			q.parts = append(q.parts, producePart{topic: int32(len(q.topics)), partition: r.int32(), records: r.bytes()})
 			r.tags()
 		}
