@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -27,13 +28,16 @@ func TestLoggerLevelsAreAltered(t *testing.T) {
 	b := startBroker(t, t.TempDir())
 	c := kgoClient(t, b)
 	var out bytes.Buffer
-	log := zerolog.New(&out)
+	var log atomic.Pointer[zerolog.Logger] // set on the controller's goroutine
+	start := zerolog.New(&out)
+	log.Store(&start)
 	b.o.Config.Loggers().OnChange(func(name, level string) {
 		l, err := zerolog.ParseLevel(map[string]string{"DEBUG": "debug", "WARN": "warn"}[level])
 		if err != nil {
 			t.Error(err)
 		}
-		log = log.Level(l)
+		next := log.Load().Level(l)
+		log.Store(&next)
 	})
 	alter := func(level string, want error) {
 		t.Helper()
@@ -56,13 +60,13 @@ func TestLoggerLevelsAreAltered(t *testing.T) {
 		return *request[*kmsg.DescribeConfigsResponse](t, c, req).Resources[0].Configs[0].Value
 	}
 	alter("WARN", nil)
-	log.Info().Msg("dropped")
+	log.Load().Info().Msg("dropped")
 	if got := described(); got != "WARN" || out.Len() > 0 {
 		t.Errorf("level %s, log %q", got, out.String())
 	}
 	alter("warn", kerr.InvalidConfig)
 	alter("DEBUG", nil)
-	log.Debug().Msg("kept")
+	log.Load().Debug().Msg("kept")
 	if got := described(); got != "DEBUG" || out.Len() == 0 {
 		t.Errorf("level %s, log %q", got, out.String())
 	}
