@@ -51,7 +51,7 @@ func requestFrame(req kmsg.Request) []byte {
 	return f.AppendRequest(nil, req, 1)
 }
 
-func oneBatch(b *testing.B, size int) []byte {
+func oneBatch(b testing.TB, size int) []byte {
 	b.Helper()
 	w := batch.NewBuilder(nil, batch.PlainOptions(0, -1))
 	w.Append(0, clock.System().Wall().UnixMilli(), nil, pattern(size))
@@ -62,7 +62,7 @@ func oneBatch(b *testing.B, size int) []byte {
 	return data
 }
 
-func produceFrame(b *testing.B, id [16]byte, size int) []byte {
+func produceFrame(b testing.TB, id [16]byte, size int) []byte {
 	b.Helper()
 	req := kmsg.NewPtrProduceRequest()
 	req.SetVersion(13)
@@ -71,6 +71,21 @@ func produceFrame(b *testing.B, id [16]byte, size int) []byte {
 	t.TopicID = id
 	p := kmsg.NewProduceRequestTopicPartition()
 	p.Records = oneBatch(b, size)
+	t.Partitions = append(t.Partitions, p)
+	req.Topics = append(req.Topics, t)
+	return requestFrame(req)
+}
+
+// fetchFrame reads one partition from offset 0, at most so many bytes.
+func fetchFrame(id [16]byte, size int) []byte {
+	req := kmsg.NewPtrFetchRequest()
+	req.SetVersion(13)
+	req.MaxBytes, req.MinBytes, req.MaxWaitMillis = int32(size), 1, 0
+	req.SessionEpoch = -1
+	t := kmsg.NewFetchRequestTopic()
+	t.TopicID = id
+	p := kmsg.NewFetchRequestTopicPartition()
+	p.PartitionMaxBytes, p.CurrentLeaderEpoch = int32(size), -1
 	t.Partitions = append(t.Partitions, p)
 	req.Topics = append(req.Topics, t)
 	return requestFrame(req)
@@ -120,17 +135,7 @@ func BenchmarkFetch(b *testing.B) {
 			for range 4 {
 				roundTrip(b, c, produceFrame(b, id, size), in)
 			}
-			req := kmsg.NewPtrFetchRequest()
-			req.SetVersion(13)
-			req.MaxBytes, req.MinBytes, req.MaxWaitMillis = int32(size), 1, 0
-			req.SessionEpoch = -1
-			t := kmsg.NewFetchRequestTopic()
-			t.TopicID = id
-			p := kmsg.NewFetchRequestTopicPartition()
-			p.PartitionMaxBytes, p.CurrentLeaderEpoch = int32(size), -1
-			t.Partitions = append(t.Partitions, p)
-			req.Topics = append(req.Topics, t)
-			f := requestFrame(req)
+			f := fetchFrame(id, size)
 			if got := len(roundTrip(b, c, f, in)); got < size {
 				b.Fatalf("an answer of %d bytes", got)
 			}
