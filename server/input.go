@@ -6,10 +6,13 @@ type input struct {
 	buf   []byte
 	off   int // where the next frame starts
 	frame int // length of the next frame with its size, 0 while unknown
+	// proven is the length of the longest frame that has come whole: a peer that has sent that much gets a buffer for as much at once,
+	// instead of one that grows and is copied four times.
+	proven int
 }
 
 // firstGrowBytes is what a request gets at first; after that its buffer is at most four times what has arrived, so that the
-// announced size alone costs nothing.
+// announced size alone costs nothing. A connection whose requests have been longer before gets as much at once.
 const firstGrowBytes = 256 << 10
 
 func (in *input) size() int { return len(in.buf) - in.off }
@@ -46,7 +49,7 @@ func (in *input) reserve(p *buffers, n int) []byte {
 	if cap(in.buf)-len(in.buf) >= n {
 		return in.buf
 	}
-	want := max(n, min(in.missing(), max(firstGrowBytes, 4*in.size())-in.size()))
+	want := max(n, min(in.missing(), max(firstGrowBytes, 4*in.size(), in.proven)-in.size()))
 	b := append(p.get(in.size()+want), in.bytes()...)
 	p.put(in.buf)
 	in.buf, in.off = b, 0
@@ -57,7 +60,7 @@ func (in *input) reserve(p *buffers, n int) []byte {
 func (in *input) room(p *buffers, n int) []byte {
 	b := in.buf
 	if cap(b)-len(b) < min(n, pullBytes) {
-		b = in.reserve(p, min(n, max(firstGrowBytes, 3*in.size())))
+		b = in.reserve(p, min(n, max(firstGrowBytes, 3*in.size(), in.proven-in.size())))
 	}
 	return b[len(b):min(cap(b), len(b)+n)]
 }
@@ -68,6 +71,7 @@ func (in *input) grown(n int) { in.buf = in.buf[:len(in.buf)+n] }
 func (in *input) next() []byte {
 	f := in.buf[in.off : in.off+in.frame]
 	in.off += in.frame
+	in.proven = min(max(in.proven, in.frame), 1<<maxPooledBits)
 	in.frame = 0
 	return f
 }
