@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -229,26 +230,47 @@ func writePartitionMetadata(fs vfs.FS, dir string, id TopicID) error {
 // noBrokerEpoch is what .kafka_cleanshutdown says when the epoch is not known.
 const noBrokerEpoch = -1
 
-// writeCleanShutdown makes the marker of a clean stop.
-func writeCleanShutdown(fs vfs.FS, dir string, brokerEpoch int64) error {
-	return replaceFile(fs, join(dir, cleanShutdownFile), fmt.Appendf(nil, `{"version":0,"brokerEpoch":%d}`, brokerEpoch))
+// segmentEnd is a log's last segment and its length, by which a start sees that the .log is as it was left.
+type segmentEnd struct{ base, size int64 }
+
+// cleanShutdown is the marker of a clean stop. The segments are kaja's: Kafka passes over fields that it does not know, and removes the
+// marker, so that they are never old.
+type cleanShutdown struct {
+	Version     int                 `json:"version"`
+	Segments    map[string][2]int64 `json:"activeSegments,omitempty"` // topic-partition → base offset, bytes
+	BrokerEpoch int64               `json:"brokerEpoch"`
 }
 
-// readCleanShutdown tells whether the marker is there, and its broker epoch (-1 unknown).
-func readCleanShutdown(fs vfs.FS, dir string) (clean bool, brokerEpoch int64, err error) {
+// segment tells how the last segment of a log was left; nil when it is not known.
+func (c *cleanShutdown) segment(label string) *segmentEnd {
+	if e, ok := c.Segments[label]; ok {
+		return &segmentEnd{e[0], e[1]}
+	}
+	return nil
+}
+
+// writeCleanShutdown makes the marker of a clean stop.
+func writeCleanShutdown(fs vfs.FS, dir string, c cleanShutdown) error {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return replaceFile(fs, join(dir, cleanShutdownFile), data)
+}
+
+// readCleanShutdown tells whether the marker is there and what it says; one that cannot be understood says nothing.
+func readCleanShutdown(fs vfs.FS, dir string) (clean bool, c cleanShutdown, err error) {
+	unknown := cleanShutdown{BrokerEpoch: noBrokerEpoch}
 	data, err := fs.ReadFile(join(dir, cleanShutdownFile))
 	if isNotExist(err) {
-		return false, noBrokerEpoch, nil
+		return false, unknown, nil
 	}
 	if err != nil {
-		return false, noBrokerEpoch, err
+		return false, unknown, err
 	}
-	brokerEpoch = noBrokerEpoch
-	if _, v, ok := strings.Cut(string(data), `"brokerEpoch":`); ok {
-		v = strings.TrimRight(strings.TrimSpace(v), "} \n")
-		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
-			brokerEpoch = n
-		}
+	c = unknown
+	if json.Unmarshal(data, &c) != nil {
+		c = unknown
 	}
-	return true, brokerEpoch, nil
+	return true, c, nil
 }

@@ -119,7 +119,7 @@ func goldenDisk(t *testing.T, g *goldenRound) (*testDisk, *Manager, *Log) {
 	}
 	err := d.fs.WriteFile(path.Join(d.dir, recoveryPointFile), formatOffsetCheckpoint(map[topicPartition]int64{{"t", 0}: end}))
 	if err == nil {
-		err = writeCleanShutdown(d.fs, d.dir, noBrokerEpoch) // else recovery makes the index of aborted transactions anew
+		err = writeCleanShutdown(d.fs, d.dir, cleanShutdown{BrokerEpoch: noBrokerEpoch}) // else recovery makes the index of aborted transactions anew
 	}
 	if err != nil {
 		t.Fatal(err)

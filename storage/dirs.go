@@ -280,7 +280,7 @@ func (m *Manager) readCheckpoints(d *logDir) (checkpoints, error) {
 
 func (m *Manager) loadDir(d *logDir) error {
 	fs := m.env.fs
-	clean, _, err := readCleanShutdown(fs, d.path)
+	clean, marker, err := readCleanShutdown(fs, d.path)
 	if err != nil {
 		return err
 	}
@@ -316,7 +316,7 @@ func (m *Manager) loadDir(d *logDir) error {
 		go func() {
 			defer wg.Done()
 			for f := range work {
-				errs[i] = errors.Join(errs[i], m.loadLog(f, clean, cps))
+				errs[i] = errors.Join(errs[i], m.loadLog(f, clean, &marker, cps))
 			}
 		}()
 	}
@@ -355,7 +355,7 @@ func (m *Manager) listDir(d *logDir) ([]foundDir, error) {
 }
 
 // loadLog loads one partition's directory.
-func (m *Manager) loadLog(f foundDir, clean bool, cps checkpoints) error {
+func (m *Manager) loadLog(f foundDir, clean bool, marker *cleanShutdown, cps checkpoints) error {
 	id, _, err := readPartitionMetadata(m.env.fs, f.path)
 	var corrupt *CorruptFileError
 	if errors.As(err, &corrupt) { // a torn write: the metadata log knows the id, Create writes it again
@@ -368,7 +368,7 @@ func (m *Manager) loadLog(f foundDir, clean bool, cps checkpoints) error {
 	key := PartitionKey{Topic: f.topic, ID: id, Partition: f.partition}
 	l := newLog(m.env, f.d, f.path, key, m.config(key))
 	tp := topicPartition{f.topic, f.partition}
-	st := loadState{clean: clean, logStart: cps.logStart[tp], highWatermark: cps.highWatermark[tp]}
+	st := loadState{clean: clean, left: marker.segment(l.name()), logStart: cps.logStart[tp], highWatermark: cps.highWatermark[tp]}
 	st.recoveryPoint, st.known = cps.recoveryPoint[tp]
 	if f.suffix == futureDirSuffix {
 		st = loadState{}

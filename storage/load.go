@@ -15,7 +15,8 @@ type loadState struct {
 	recoveryPoint int64
 	logStart      int64
 	highWatermark int64
-	known         bool // the recovery point was in its checkpoint
+	known         bool        // the recovery point was in its checkpoint
+	left          *segmentEnd // the last segment at a clean stop; nil not known
 }
 
 // segmentsFound is what a partition's directory holds.
@@ -52,6 +53,7 @@ func (l *Log) load(st loadState) error {
 		l.end.Store(s.base)
 		l.start.Store(s.base)
 		l.recovery.Store(s.base)
+		l.tellLost(st)
 		return nil
 	}
 	now := l.env.nowMs()
@@ -66,7 +68,13 @@ func (l *Log) load(st loadState) error {
 	if st.clean {
 		if err = l.loadClean(st, found); err != nil && isCorrupt(err) {
 			l.env.log.Warn().Err(err).Str("dir", *l.dir.Load()).Msg("the log is damaged though the last stop was a clean one, checking all of it")
+			for _, s := range segs {
+				l.drop(s) // recovery makes the indexes anew
+			}
 			err = l.recover(loadState{logStart: st.logStart})
+		}
+		if err == nil {
+			l.tellLost(st)
 		}
 	} else {
 		err = l.recover(st)
@@ -268,8 +276,16 @@ func (l *Log) removeSegmentFiles(dir string, base int64, extra string) error {
 	return nil
 }
 
-// loadClean believes the checkpoint where it can: after a clean stop the recovery point is the end of the log. Else the last index
-// interval is read. Segments that lost an index get it again.
+// tellLost names what a log had before a clean stop, and has no more. As in Kafka it goes on with what is there.
+func (l *Log) tellLost(st loadState) {
+	if st.known && l.end.Load() < st.recoveryPoint {
+		l.env.log.Error().Str("dir", *l.dir.Load()).Int64("offset", l.end.Load()).Int64("recovery_point", st.recoveryPoint).
+			Msg("the log lost records that had been synced: all from offset on to recovery_point")
+	}
+}
+
+// loadClean believes the checkpoint where it can: after a clean stop the recovery point is the end of the log, if the last segment is as
+// long as it was left. Else the last index interval is read. Segments that lost an index get it again.
 func (l *Log) loadClean(st loadState, found segmentsFound) error {
 	segs := l.segments()
 	for _, s := range segs {
@@ -280,7 +296,7 @@ func (l *Log) loadClean(st loadState, found segmentsFound) error {
 		}
 	}
 	last := l.active()
-	if st.known && (st.recoveryPoint > last.base) == (last.size.Load() > 0) && st.recoveryPoint >= last.base {
+	if st.known && st.left != nil && *st.left == (segmentEnd{last.base, last.size.Load()}) && st.recoveryPoint >= last.base {
 		l.end.Store(st.recoveryPoint)
 		l.recovery.Store(st.recoveryPoint)
 		return nil
@@ -291,6 +307,7 @@ func (l *Log) loadClean(st loadState, found segmentsFound) error {
 	}
 	l.end.Store(end)
 	l.recovery.Store(end)
+	l.changed = l.changed || end != st.recoveryPoint
 	return nil
 }
 

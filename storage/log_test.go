@@ -105,8 +105,14 @@ func mustAppend(t testing.TB, l *Log, data []byte) AppendResult {
 // readAll reads the whole log by reads of at most max bytes, and gives the batches one after the other.
 func readAll(t testing.TB, l *Log, max int) []byte {
 	t.Helper()
+	return readBelow(t, l, l.LogEndOffset(), max)
+}
+
+// readBelow reads up to an offset.
+func readBelow(t testing.TB, l *Log, end int64, max int) []byte {
+	t.Helper()
 	var out []byte
-	for off := l.LogStartOffset(); off < l.LogEndOffset(); {
+	for off := l.LogStartOffset(); off < end; {
 		res, err := l.Read(ReadOptions{Offset: off, MaxBytes: max, UpTo: math.MaxInt64, MinOne: true})
 		if err != nil {
 			t.Fatalf("read at %d: %v", off, err)

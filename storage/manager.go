@@ -478,12 +478,24 @@ func (m *Manager) Close() error {
 		if d.offline.Load() {
 			continue
 		}
-		if err := writeCleanShutdown(m.env.fs, d.path, epoch); err != nil {
+		if err := writeCleanShutdown(m.env.fs, d.path, cleanShutdown{Segments: m.segmentEnds(d), BrokerEpoch: epoch}); err != nil {
 			errs = errors.Join(errs, fmt.Errorf("write %s: %w", cleanShutdownFile, err))
 		}
 	}
 	m.reportFailures()
 	return errors.Join(errs, m.unlockDirs())
+}
+
+// segmentEnds tells how the last segments of a directory's logs are left.
+func (m *Manager) segmentEnds(d *logDir) map[string][2]int64 {
+	ends := map[string][2]int64{}
+	for _, l := range m.Logs() {
+		if l.where.Load() == d {
+			s := l.active()
+			ends[l.name()] = [2]int64{s.base, s.size.Load()}
+		}
+	}
+	return ends
 }
 
 // volumeSyncLogs is from how many changed logs on one sync of the whole volume is taken instead of several for each log. Other

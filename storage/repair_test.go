@@ -182,12 +182,14 @@ func TestRepair(t *testing.T) {
 	})
 }
 
-// TestDamagedTail: a log with bytes behind its last batch, though its stop was a clean one, can be read up to them. They are named once
-// in the process's log, and nothing is appended behind them.
+// TestDamagedTail: a log whose last batch was damaged after a clean stop can be read up to it. The damage is named once
+// in the process's log, and nothing is appended behind it.
 func TestDamagedTail(t *testing.T) {
 	d, want := filledDisk(t, true)
 	names := d.files(logSuffix)
-	d.edit(names[len(names)-1], func(b []byte) []byte { return append(b, bytes.Repeat([]byte{0xd0}, 100)...) })
+	one := len(makeBatch(2, 100, startTime().UnixMilli()))
+	want = want[:len(want)-one]
+	d.edit(names[len(names)-1], func(b []byte) []byte { return append(b[:len(b)-one], bytes.Repeat([]byte{0xd0}, one)...) })
 	var out bytes.Buffer
 	o := d.options()
 	o.Log = zerolog.New(zerolog.SyncWriter(&out))
@@ -196,7 +198,7 @@ func TestDamagedTail(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := mustCreate(t, m)
-	if got := readAll(t, l, 900); !bytes.Equal(got, want) {
+	if got := readBelow(t, l, 118, 900); !bytes.Equal(got, want) {
 		t.Fatalf("%d bytes can be read, %d are sound", len(got), len(want))
 	}
 	for range 2 {
@@ -280,6 +282,55 @@ func TestSwap(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustCheck(t, d.fs, d.dir)
+}
+
+// TestLostAfterCleanStop takes bytes from a log that was closed in good order: its end is what is there, and the loss is told.
+func TestLostAfterCleanStop(t *testing.T) {
+	f := func(name string, wantEnd int64, damage func(d *testDisk, last string)) {
+		t.Helper()
+		d, want := filledDisk(t, true)
+		logs := d.files(logSuffix)
+		damage(d, logs[len(logs)-1])
+		var out bytes.Buffer
+		o := d.options()
+		o.Log = zerolog.New(&out)
+		m, err := Open(o)
+		must(t, err)
+		l := mustCreate(t, m)
+		if l.LogEndOffset() != wantEnd {
+			t.Errorf("%s: log ends at %d, want %d", name, l.LogEndOffset(), wantEnd)
+		}
+		if told := strings.Contains(out.String(), "lost records"); told != (wantEnd < 120) {
+			t.Errorf("%s: told %v: %s", name, told, out.String())
+		}
+		if got := readAll(t, l, 900); !bytes.Equal(got, want[:len(got)]) || (len(got) == 0) != (wantEnd == 0) {
+			t.Errorf("%s: other bytes", name)
+		}
+		mustAppend(t, l, makeBatch(1, 10, startTime().UnixMilli()+1000))
+		if l.LogEndOffset() != wantEnd+1 {
+			t.Errorf("%s: appended up to %d", name, l.LogEndOffset())
+		}
+		must(t, m.Close())
+		mustCheck(t, d.fs, d.dir)
+	}
+	f("nothing", 120, func(*testDisk, string) {})
+	f("last segment deleted", 112, func(d *testDisk, last string) { d.remove(last) })
+	f("last segment and indexes deleted", 112, func(d *testDisk, last string) {
+		for _, s := range []string{logSuffix, indexSuffix, timeIndexSuffix} {
+			d.remove(segmentName(112, s))
+		}
+	})
+	f("last segment emptied", 112, func(d *testDisk, last string) { d.edit(last, func([]byte) []byte { return nil }) })
+	f("last batch cut", 118, func(d *testDisk, last string) { d.edit(last, func(b []byte) []byte { return b[:len(b)/4*3] }) })
+	f("bytes added", 120, func(d *testDisk, last string) {
+		d.edit(last, func(b []byte) []byte { return append(b, bytes.Repeat([]byte{0xd0}, 100)...) })
+	})
+	f("last batch torn", 118, func(d *testDisk, last string) { d.edit(last, func(b []byte) []byte { return b[:len(b)-1] }) })
+	f("all deleted", 0, func(d *testDisk, _ string) {
+		for _, n := range d.files(logSuffix) {
+			d.remove(n)
+		}
+	})
 }
 
 // TestSwapOrphans: Kafka renames the .log of a cleaned segment first, so that a crash leaves its indexes with .swap, which are the segment's;
