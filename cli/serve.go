@@ -84,6 +84,7 @@ func (p *Process) serve(src config.Sources) (err error) {
 	for _, w := range warnings {
 		log.Warn().Msg(w)
 	}
+	p.limitMemory(log)
 	b, stop, err := p.startUnlessStopped(cfg, log)
 	if err != nil {
 		return err
