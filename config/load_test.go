@@ -224,3 +224,11 @@ func FuzzLoad(f *testing.F) {
 		TopicConfig(Broker(s, nil, nil), nil)
 	})
 }
+
+// TestDirNamedTwice: Kafka takes a directory that log.dirs names twice once.
+func TestDirNamedTwice(t *testing.T) {
+	s, _ := load(t, Sources{FileName: "server.properties", File: []byte(combined + "log.dirs=/b,/a,/b,/a\n")})
+	if got := strings.Join(s.LogDirs(), ","); got != "/b,/a" {
+		t.Errorf("log dirs %q", got)
+	}
+}

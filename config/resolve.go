@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -233,7 +234,12 @@ func (l *loader) directories(s *Static) error {
 	if len(dirs) == 0 {
 		return refuse("no data directory is given; set log.dirs")
 	}
-	s.logDirs = dirs
+	s.logDirs = nil
+	for _, d := range dirs { // as Kafka, each once
+		if !slices.Contains(s.logDirs, d) {
+			s.logDirs = append(s.logDirs, d)
+		}
+	}
 	s.metadataDir = dirs[0]
 	if m := s.Str("metadata.log.dir"); m != "" {
 		s.metadataDir = m
