@@ -1,7 +1,6 @@
 package config
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -234,12 +233,7 @@ func (l *loader) directories(s *Static) error {
 	if len(dirs) == 0 {
 		return refuse("no data directory is given; set log.dirs")
 	}
-	s.logDirs = nil
-	for _, d := range dirs { // as Kafka, each once
-		if !slices.Contains(s.logDirs, d) {
-			s.logDirs = append(s.logDirs, d)
-		}
-	}
+	s.logDirs = dirs
 	s.metadataDir = dirs[0]
 	if m := s.Str("metadata.log.dir"); m != "" {
 		s.metadataDir = m
