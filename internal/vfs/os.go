@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -65,8 +66,9 @@ func (osFS) Lock(name string) (io.Closer, error) {
 
 // osFile adds to os.File what Go has no method for. The descriptor is taken once: os.File.Fd costs a lock on each call.
 type osFile struct {
-	f  *os.File
-	fd uintptr
+	f        *os.File
+	fd       uintptr
+	inMemory atomic.Bool // reading never waits: ReadNoWait has found out
 }
 
 func (o *osFile) Close() error { return o.f.Close() }

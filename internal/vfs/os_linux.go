@@ -40,6 +40,9 @@ func openFile(name string, flags int) (File, error) {
 }
 
 func (o *osFile) ReadNoWait(p []byte, off int64) (int, error) {
+	if o.inMemory.Load() {
+		return o.readMemory(p, off)
+	}
 	bufs := [1][]byte{p}
 	for {
 		n, err := unix.Preadv2(int(o.fd), bufs[:], off, rwfNoWait)
@@ -52,9 +55,35 @@ func (o *osFile) ReadNoWait(p []byte, off int64) (int, error) {
 		case err == unix.EAGAIN:
 			return 0, ErrWouldBlock
 		case err == unix.EOPNOTSUPP, err == unix.ENOSYS, err == unix.EINVAL:
-			return 0, ErrNoWaitUnsupported
+			if !o.livesInMemory() {
+				return 0, ErrNoWaitUnsupported
+			}
+			o.inMemory.Store(true)
+			return o.readMemory(p, off)
 		default:
 			return 0, &fs.PathError{Op: "preadv2", Path: o.f.Name(), Err: err}
+		}
+	}
+}
+
+// livesInMemory tells whether the file's system has no disk to wait for: tmpfs refuses RWF_NOWAIT (--ephemeral and containers use it).
+func (o *osFile) livesInMemory() bool {
+	var st unix.Statfs_t
+	err := unix.Fstatfs(int(o.fd), &st)
+	return err == nil && (st.Type == unix.TMPFS_MAGIC || st.Type == unix.RAMFS_MAGIC)
+}
+
+// readMemory is ReadNoWait of a file that lives in memory.
+func (o *osFile) readMemory(p []byte, off int64) (int, error) {
+	for {
+		n, err := unix.Pread(int(o.fd), p, off)
+		switch {
+		case err == nil && n == 0 && len(p) > 0:
+			return 0, io.EOF
+		case err == nil:
+			return n, nil
+		case err != unix.EINTR:
+			return 0, &fs.PathError{Op: "pread", Path: o.f.Name(), Err: err}
 		}
 	}
 }
