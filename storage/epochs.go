@@ -83,7 +83,7 @@ func (e *epochs) latest() (int32, bool) {
 // endOffsetFor answers OffsetForLeaderEpoch: the largest known epoch not above the asked one, and where it ends; -1, -1 for an epoch
 // that is higher than all known ones. An epoch below all known ones ends where the first known one starts.
 func (e *epochs) endOffsetFor(epoch int32, logEnd int64) (int32, int64) {
-	if epoch < 0 || len(e.entries) == 0 {
+	if epoch == -1 || len(e.entries) == 0 { // below -1 it is an epoch like others
 		return -1, -1
 	}
 	i := sort.Search(len(e.entries), func(i int) bool { return e.entries[i].epoch > epoch })
