@@ -331,12 +331,13 @@ func (h *Handler) encodeProduce(c Call, pc *produceCall) {
 	r.Topics = topics[:0]
 	for i := range pc.topics {
 		t := &pc.topics[i]
-		if i < cap(topics) {
-			r.Topics = r.Topics[:i+1]
+		n := len(r.Topics)
+		if n < cap(topics) {
+			r.Topics = r.Topics[:n+1]
 		} else {
 			r.Topics = append(r.Topics, kmsg.ProduceResponseTopic{})
 		}
-		rt := &r.Topics[i]
+		rt := &r.Topics[n]
 		rt.Topic, rt.TopicID, rt.Partitions = t.name, t.id, rt.Partitions[:0]
 		end := len(pc.parts)
 		if i+1 < len(pc.topics) {
@@ -346,6 +347,9 @@ func (h *Handler) encodeProduce(c Call, pc *produceCall) {
 			if !pc.parts[j].skip {
 				rt.Partitions = append(rt.Partitions, h.producePart(c, r, &pc.parts[j]))
 			}
+		}
+		if len(rt.Partitions) == 0 {
+			r.Topics = r.Topics[:n] // a topic without partitions is not answered
 		}
 	}
 }

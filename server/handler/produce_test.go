@@ -268,3 +268,16 @@ func BenchmarkProduce(b *testing.B) {
 		})
 	}
 }
+
+// TestProduceNoPartitions: a topic without partitions is left out of the answer.
+func TestProduceNoPartitions(t *testing.T) {
+	n := newDataNode(t)
+	req := produceReq("a", 0, plainBatch(t, 1))
+	empty := kmsg.NewProduceRequestTopic()
+	empty.Topic = "a"
+	req.Topics = append([]kmsg.ProduceRequestTopic{empty}, req.Topics...)
+	r := answerOf[*kmsg.ProduceResponse](t, n.send(req, 9), req)
+	if len(r.Topics) != 1 || len(r.Topics[0].Partitions) != 1 || r.Topics[0].Partitions[0].ErrorCode != 0 {
+		t.Errorf("answered %+v", r.Topics)
+	}
+}
