@@ -16,20 +16,35 @@ func call[Resp any](c *Controller, decide func(m *machine) ([]versioned, Resp), 
 	})
 }
 
+// late refuses a request whose timeout is not above 0: as in Kafka nothing is done then.
+func late() apiError { return failBare(kerr.RequestTimedOut) }
+
 // CreateTopics creates topics (key 19). Who may create which topic is the handler's business.
 func (c *Controller) CreateTopics(req *kmsg.CreateTopicsRequest, done func(*kmsg.CreateTopicsResponse)) {
+	if req.TimeoutMillis <= 0 {
+		done(refuseCreateTopics(req, late()))
+		return
+	}
 	call(c, func(m *machine) ([]versioned, *kmsg.CreateTopicsResponse) { return m.createTopics(req) },
 		func(err apiError) *kmsg.CreateTopicsResponse { return refuseCreateTopics(req, err) }, done)
 }
 
 // DeleteTopics deletes topics by name or id (key 20).
 func (c *Controller) DeleteTopics(req *kmsg.DeleteTopicsRequest, done func(*kmsg.DeleteTopicsResponse)) {
+	if req.TimeoutMillis <= 0 {
+		done(refuseDeleteTopics(req, late()))
+		return
+	}
 	call(c, func(m *machine) ([]versioned, *kmsg.DeleteTopicsResponse) { return m.deleteTopics(req) },
 		func(err apiError) *kmsg.DeleteTopicsResponse { return refuseDeleteTopics(req, err) }, done)
 }
 
 // CreatePartitions adds partitions to topics (key 37).
 func (c *Controller) CreatePartitions(req *kmsg.CreatePartitionsRequest, done func(*kmsg.CreatePartitionsResponse)) {
+	if req.TimeoutMillis <= 0 {
+		done(refuseCreatePartitions(req, late()))
+		return
+	}
 	call(c, func(m *machine) ([]versioned, *kmsg.CreatePartitionsResponse) { return m.createPartitions(req) },
 		func(err apiError) *kmsg.CreatePartitionsResponse { return refuseCreatePartitions(req, err) }, done)
 }
@@ -108,6 +123,10 @@ func (c *Controller) UpdateFeatures(req *kmsg.UpdateFeaturesRequest, done func(*
 
 // ElectLeaders elects preferred leaders, or any where there is none (key 43).
 func (c *Controller) ElectLeaders(req *kmsg.ElectLeadersRequest, done func(*kmsg.ElectLeadersResponse)) {
+	if req.TimeoutMillis <= 0 {
+		done(refuseElectLeaders(req, late()))
+		return
+	}
 	call(c, func(m *machine) ([]versioned, *kmsg.ElectLeadersResponse) { return m.electLeaders(req) },
 		func(err apiError) *kmsg.ElectLeadersResponse { return refuseElectLeaders(req, err) }, done)
 }
