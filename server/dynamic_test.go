@@ -91,6 +91,10 @@ func dynamicEffects() []dynamicEffect {
 		{broker: "log.cleaner.io.buffer.load.factor", value: "0.5", without: "0.9", with: "0.5", measure: cleanerSetting(func(c storage.CleanerConfig) any { return c.LoadFactor })},
 		{broker: "log.cleaner.io.max.bytes.per.second", value: "1000", with: "1000", measure: cleanerSetting(func(c storage.CleanerConfig) any { return c.MaxIOBytesPerSecond })},
 		{broker: "log.cleaner.backoff.ms", value: "11", without: "15s", with: "11ms", measure: cleanerSetting(func(c storage.CleanerConfig) any { return c.Backoff })},
+		// The stories of coordinator/group obey it. Here: that it arrives at groups without a value of their own.
+		{broker: "group.consumer.assignment.interval.ms", value: "2000", without: "1000", with: "2000", measure: func(w *dynamicWorld) string {
+			return fmt.Sprint(settingsView{w.b}.GroupInt("g", "consumer.assignment.interval.ms"))
+		}},
 		// TestMaxConnections, TestListenerLimits, TestConnectionsPerAddress and TestCreationRate meet the limits.
 		{broker: "max.connections", value: "77", without: "2147483647", with: "77", measure: limit(func(c LimitConfig) any { return c.MaxConnections })},
 		{broker: "max.connections.per.ip", value: "77", without: "2147483647", with: "77", measure: limit(func(c LimitConfig) any { return c.MaxPerIP })},

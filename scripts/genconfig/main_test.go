@@ -25,8 +25,8 @@ func TestUpToDate(t *testing.T) {
 	}
 }
 
-// TestEffectiveIsRead: a property is called effective only if some code reads it: by its name, or a broker property through the topic
-// property that it gives the default of.
+// TestEffectiveIsRead: a property is called effective only if some code reads it: by its name, or a broker property through the property of
+// a topic or group that it gives the default of.
 func TestEffectiveIsRead(t *testing.T) {
 	rows, err := readProperties(path.Join(root, "config/properties.tsv"))
 	if err != nil {
@@ -36,16 +36,16 @@ func TestEffectiveIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	source := sources(t)
-	throughTopic := map[string]bool{}
+	through := map[string]bool{}
 	for _, r := range rows {
-		if r.scope == "topic" && strings.Contains(source, `"`+r.name+`"`) {
+		if r.scope != "broker" && strings.Contains(source, `"`+r.name+`"`) {
 			for _, s := range strings.Split(r.synonyms, ",") {
-				throughTopic[s] = true
+				through[s] = true
 			}
 		}
 	}
 	for _, r := range rows {
-		if r.effect == "effective" && !strings.Contains(source, `"`+r.name+`"`) && !throughTopic[r.name] {
+		if r.effect == "effective" && !strings.Contains(source, `"`+r.name+`"`) && !through[r.name] {
 			t.Errorf("%s property %s is called effective, but nothing reads it; correct config/effects.tsv", r.scope, r.name)
 		}
 	}
