@@ -40,6 +40,7 @@ func (p *pipe) write(b []byte) (int, error) {
 	return n, nil
 }
 func (p *pipe) sendfile(uintptr, int64, int) (int, error) { return 0, nil }
+func (p *pipe) writeMore(b []byte) (int, error)           { return p.write(b) }
 func (p *pipe) canSendfile() bool                         { return false }
 func (p *pipe) awaitWritable() error                      { p.waiting = true; return nil }
 func (p *pipe) pauseReading(pause bool) error             { p.paused = pause; return nil }

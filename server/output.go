@@ -26,6 +26,20 @@ func (c *conn) flush() {
 		return
 	}
 	n, err := c.tr.write(c.out[c.outDone:])
+	c.wrote(n, err)
+}
+
+// flushBeforeFile is flush when sendfile follows at once: the bytes leave in one packet with the first of the file.
+func (c *conn) flushBeforeFile() {
+	if c.dead || c.blocked || len(c.out) == 0 {
+		return
+	}
+	n, err := c.tr.writeMore(c.out[c.outDone:])
+	c.wrote(n, err)
+}
+
+// wrote notes what became of writing the output.
+func (c *conn) wrote(n int, err error) {
 	c.outDone += n
 	switch {
 	case err == nil:
@@ -136,7 +150,7 @@ func (c *conn) stepFile(w *spliceWriter, f protocol.FileRange) int {
 }
 
 func (c *conn) stepSendfile(w *spliceWriter, fd uintptr, pos int64, n int) int {
-	if c.flush(); c.blocked || c.dead {
+	if c.flushBeforeFile(); c.blocked || c.dead {
 		return 0
 	}
 	n = min(n, spliceTurnBytes)

@@ -36,9 +36,18 @@ func (s *socket) open(g gnet.Conn) {
 	s.epoll = loopDescriptor(s.loop)
 }
 
-func (s *socket) write(b []byte) (done int, err error) {
+func (s *socket) write(b []byte) (int, error) { return s.send(b, 0) }
+
+func (s *socket) writeMore(b []byte) (int, error) { return s.send(b, unix.MSG_MORE) }
+
+func (s *socket) send(b []byte, flags int) (done int, err error) {
 	for done < len(b) {
-		n, err := unix.Write(s.fd, b[done:])
+		var n int
+		if flags == 0 {
+			n, err = unix.Write(s.fd, b[done:])
+		} else {
+			n, err = unix.SendmsgN(s.fd, b[done:], nil, nil, flags)
+		}
 		switch {
 		case err == nil:
 			done += n

@@ -25,6 +25,7 @@ type socket struct {
 
 func (s *socket) open(gnet.Conn)                            {}
 func (s *socket) write([]byte) (int, error)                 { return 0, errNoSockets }
+func (s *socket) writeMore([]byte) (int, error)             { return 0, errNoSockets }
 func (s *socket) canSendfile() bool                         { return false }
 func (s *socket) sendfile(uintptr, int64, int) (int, error) { return 0, errNoSockets }
 func (s *socket) readMore([]byte) int                       { return 0 }

@@ -12,6 +12,8 @@ var errWouldBlock = errors.New("write would block")
 type transport interface {
 	// write writes what can be written without waiting and returns how many bytes; errWouldBlock if less than all.
 	write(b []byte) (int, error)
+	// writeMore is write for what sendfile follows at once.
+	writeMore(b []byte) (int, error)
 	// sendfile is write of n bytes at pos of the descriptor. Less than n without an error means that the file is shorter.
 	sendfile(fd uintptr, pos int64, n int) (int, error)
 	// canSendfile tells whether sendfile works at all.
