@@ -73,6 +73,9 @@ func (s *socket) sendfile(fd uintptr, pos int64, n int) (done int, err error) {
 			return done, nil
 		case err == nil:
 			done += got
+			if done < n {
+				return done, errWouldBlock // full, as in send; at the end of the file the next call says 0
+			}
 		case errors.Is(err, unix.EAGAIN):
 			return done, errWouldBlock
 		case !errors.Is(err, unix.EINTR):
