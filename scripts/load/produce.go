@@ -87,6 +87,9 @@ func produced(b []byte) (baseOffset int64, err error) {
 	return baseOffset, coded("produce", code)
 }
 
+// settleTries is how often a request is sent that finds no leader yet: a minute, which a busy Kafka needs for 1,000 partitions.
+const settleTries = 1200
+
 // settle sends a request until it is taken: a broker may refuse for a moment a partition that it has just announced.
 func settle(w *wire, frame []byte) error {
 	for try := 0; ; try++ {
@@ -95,7 +98,7 @@ func settle(w *wire, frame []byte) error {
 			return err
 		}
 		_, err = produced(b)
-		if err == nil || try == 200 || !errors.Is(err, kerr.NotLeaderForPartition) && !errors.Is(err, kerr.UnknownTopicID) && !errors.Is(err, kerr.UnknownTopicOrPartition) {
+		if err == nil || try == settleTries || !errors.Is(err, kerr.NotLeaderForPartition) && !errors.Is(err, kerr.UnknownTopicID) && !errors.Is(err, kerr.UnknownTopicOrPartition) {
 			return err
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -129,7 +129,7 @@ func (p *txnProducer) commit(w *wire) error {
 		if code == 0 {
 			break
 		}
-		if code != kerr.ConcurrentTransactions.Code || try == 1000 {
+		if code != kerr.ConcurrentTransactions.Code && code != kerr.NotLeaderForPartition.Code || try == 10_000 {
 			return coded("produce in a transaction", code)
 		}
 		time.Sleep(time.Millisecond)
