@@ -234,7 +234,8 @@ func (m *machine) newPartition(topic [16]byte, partition int32, replicas []int32
 		Directories: m.defaultDirs(replicas)}
 }
 
-// createdTopic is the answer for a new topic, with its effective settings by name.
+// createdTopic is the answer for a new topic, with its effective settings by name. What the request set comes back as it was sent, internal
+// properties too (observed 4.4.0).
 func (m *machine) createdTopic(name string, id [16]byte, parts []*record.PartitionRecord, own map[string]string) kmsg.CreateTopicsResponseTopic {
 	out := kmsg.NewCreateTopicsResponseTopic()
 	out.Topic, out.TopicID = name, id
@@ -245,11 +246,14 @@ func (m *machine) createdTopic(name string, id [16]byte, parts []*record.Partiti
 	out.Configs = make([]kmsg.CreateTopicsResponseTopicConfig, 0, len(props))
 	for i := range props {
 		p := &props[i]
-		if p.Visibility != config.Public {
+		value, set := own[p.Name]
+		if p.Visibility != config.Public && !set {
 			continue
 		}
+		if !set {
+			value = view.Value(p.Name)
+		}
 		c := kmsg.NewCreateTopicsResponseTopicConfig()
-		value := view.Value(p.Name)
 		c.Name, c.Value, c.Source = p.Name, &value, int8(m.sourceOf(p, own))
 		out.Configs = append(out.Configs, c)
 	}

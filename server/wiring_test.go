@@ -138,3 +138,37 @@ func alterBroker(t *testing.T, c *kgo.Client, id, name, value string) {
 		t.Fatalf("%s=%s: %v %s", name, value, kerr.ErrorForCode(got.ErrorCode), *got.ErrorMessage)
 	}
 }
+
+// The answer to CreateTopics gives back what was set as it was sent, internal properties too, and all public others.
+func TestCreatedTopicTellsSettingsAsSent(t *testing.T) {
+	c := kgoClient(t, startBroker(t, t.TempDir()))
+	req := kmsg.NewPtrCreateTopicsRequest()
+	topic := kmsg.NewCreateTopicsRequestTopic()
+	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = "t", 1, 1
+	sent := map[string]string{"retention.ms": " 5 ", "cleanup.policy": "delete,delete", "preallocate": "FALSE", "internal.segment.bytes": "1048576"}
+	for name, value := range sent {
+		cfg := kmsg.NewCreateTopicsRequestTopicConfig()
+		cfg.Name, cfg.Value = name, &value
+		topic.Configs = append(topic.Configs, cfg)
+	}
+	req.Topics = append(req.Topics, topic)
+	got := request[*kmsg.CreateTopicsResponse](t, c, req).Topics[0]
+	if err := kerr.ErrorForCode(got.ErrorCode); err != nil {
+		t.Fatal(err)
+	}
+	others := 0
+	for _, cfg := range got.Configs {
+		want, ok := sent[cfg.Name]
+		if !ok {
+			others++
+			continue
+		}
+		if *cfg.Value != want {
+			t.Errorf("%s: %q, want %q", cfg.Name, *cfg.Value, want)
+		}
+		delete(sent, cfg.Name)
+	}
+	if len(sent) != 0 || others == 0 {
+		t.Errorf("missing %v, %d others", sent, others)
+	}
+}

@@ -81,7 +81,7 @@ func hasTopicID(req *kmsg.MetadataRequest) bool {
 // spoiledMetadata answers every topic of the request with one code: org.apache.kafka.common.requests.MetadataRequest.getErrorResponse.
 func spoiledMetadata(req *kmsg.MetadataRequest, code int16) *kmsg.MetadataResponse {
 	resp := req.ResponseKind().(*kmsg.MetadataResponse)
-	resp.ControllerID = -1
+	resp.ControllerID, resp.ErrorCode = -1, code
 	empty := ""
 	for _, t := range req.Topics {
 		rt := kmsg.NewMetadataResponseTopic()

@@ -184,6 +184,7 @@ func TestMetadataSpoiled(t *testing.T) {
 	f(10, [16]byte{7}, false, `{ControllerID=-1 Topics=[{ErrorCode=INVALID_REQUEST Topic="a" TopicID=7} {ErrorCode=INVALID_REQUEST Topic="b"}]}`)
 	f(11, [16]byte{}, true, `{ControllerID=-1 Topics=[{ErrorCode=INVALID_REQUEST Topic=""} {ErrorCode=INVALID_REQUEST Topic="b"}]}`)
 	f(12, [16]byte{}, true, `{ControllerID=-1 Topics=[{ErrorCode=UNKNOWN_SERVER_ERROR Topic=""} {ErrorCode=UNKNOWN_SERVER_ERROR Topic="b"}]}`)
+	f(13, [16]byte{}, true, `{ControllerID=-1 Topics=[{ErrorCode=UNKNOWN_SERVER_ERROR Topic=""} {ErrorCode=UNKNOWN_SERVER_ERROR Topic="b"}] ErrorCode=UNKNOWN_SERVER_ERROR}`)
 }
 
 func TestMetadataBrokersAndPartitions(t *testing.T) {
