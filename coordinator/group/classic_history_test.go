@@ -2,6 +2,7 @@ package group
 
 import (
 	"fmt"
+	"maps"
 	"math/rand"
 	"strings"
 	"testing"
@@ -144,8 +145,10 @@ func FuzzApply(f *testing.F) {
 	for _, l := range w.log {
 		f.Add(l.rec.Key, l.rec.Value)
 	}
+	settings := maps.Clone(newConsumerWorld(f).set) // records of consumer groups need their settings, too
+	maps.Copy(settings, w.set)
 	f.Fuzz(func(t *testing.T, key, value []byte) {
-		s := New(Deps{Topics: w.topics, Settings: w.set})
+		s := New(Deps{Topics: w.topics, Settings: settings})
 		for _, v := range [][]byte{value, nil} {
 			s.Apply(coordinator.Record{Key: key, Value: v})
 			s.ApplyTxn(coordinator.Txn{ProducerID: 1}, coordinator.Record{Key: key, Value: v})
