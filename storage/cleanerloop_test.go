@@ -34,7 +34,11 @@ func TestCleanerLoops(t *testing.T) {
 	}
 	threads.Store(2)
 	m.CleanerChanged()
-	for l.cleanPoint.Load() < 0 || len(d.files(deletedSuffix)) > 0 {
+	checkpointed := func() bool { // it follows the pass, on the cleaner's goroutine
+		got, err := readOffsetCheckpoint(d.fs, path.Join(d.dir, cleanerCheckpointFile))
+		return err == nil && got[topicPartition{"t", 0}] == l.cleanPoint.Load()
+	}
+	for l.cleanPoint.Load() < 0 || len(d.files(deletedSuffix)) > 0 || !checkpointed() {
 		d.clk.Advance(20 * time.Second)
 	}
 	if l.Size() >= before/2 {
