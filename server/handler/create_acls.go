@@ -11,7 +11,7 @@ import (
 //
 // Seen on Apache 4.4.0: without an authorizer each entry gets SECURITY_DISABLED, whatever it says; an element of the value 0 (unknown) ends
 // the connection. There is no authorizer yet: a broker that is told to have one does not start. Deviations: none.
-func (h *Handler) createACLs(c Call) {
+func (h *Handler) createAcls(c Call) {
 	req := kmsg.NewPtrCreateACLsRequest()
 	if !decode(c, req) {
 		return

@@ -11,7 +11,7 @@ import (
 //
 // Seen on Apache 4.4.0: without an authorizer each filter gets SECURITY_DISABLED; an element of the value 0 (unknown) ends the connection.
 // There is no authorizer yet: a broker that is told to have one does not start. Deviations: none.
-func (h *Handler) deleteACLs(c Call) {
+func (h *Handler) deleteAcls(c Call) {
 	req := kmsg.NewPtrDeleteACLsRequest()
 	if !decode(c, req) {
 		return

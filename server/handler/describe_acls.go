@@ -11,7 +11,7 @@ import (
 //
 // Seen on Apache 4.4.0: without an authorizer every filter gets SECURITY_DISABLED, but one with an element of the value 0 (unknown), which
 // ends the connection. There is no authorizer yet: a broker that is told to have one does not start. Deviations: none.
-func (h *Handler) describeACLs(c Call) {
+func (h *Handler) describeAcls(c Call) {
 	req := kmsg.NewPtrDescribeACLsRequest()
 	if !decode(c, req) {
 		return
