@@ -14,6 +14,8 @@ type Listener struct {
 	Host     string // "" means every address
 	Port     int
 	Protocol string // PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
+	// Auto, of an advertised listener without a host: each client is told the address that it came to.
+	Auto bool
 }
 
 // Addr is the address to listen on or connect to.

@@ -57,6 +57,7 @@ func Load(src Sources) (*Static, []string, error) {
 	s := &Static{given: map[string]string{}, parsed: map[string]string{}}
 	s.ephemeral, s.defaultMode = src.Ephemeral, l.defaultMode
 	s.loggers, s.clusterID = newLoggers(l.rootLevel(src.Env)), clusterIDOf(src.Env)
+	s.createTopics = lookupEnv(src.Env, "KAFKA_CREATE_TOPICS")
 	if err := l.parse(s); err != nil {
 		return nil, nil, err
 	}
@@ -80,10 +81,10 @@ func (l *loader) warn(format string, args ...any) {
 	l.warnings = append(l.warnings, fmt.Sprintf(format, args...))
 }
 
-// anyKnown tells whether the environment configures anything: a stray KAFKA_HOME does not.
+// anyKnown tells whether the environment configures a Kafka: a stray KAFKA_HOME does not, nor do kaja's own properties.
 func (l *loader) anyKnown() bool {
 	for name := range l.values {
-		if Lookup(ScopeBroker, name) != nil || baseName(name) != "" {
+		if Lookup(ScopeBroker, name) != nil && !IsOwn(name) || baseName(name) != "" {
 			return true
 		}
 	}

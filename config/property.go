@@ -1,6 +1,9 @@
 package config
 
-import "sort"
+import (
+	"sort"
+	"strings"
+)
 
 // Scope is the kind of resource that a property belongs to.
 type Scope uint8
@@ -158,6 +161,13 @@ func Lookup(s Scope, name string) *Property {
 	}
 	return nil
 }
+
+// IsOwn tells a property that only kaja has: it is read at the start and never described, since tools of Kafka take DescribeConfigs for
+// Kafka's own table.
+func IsOwn(name string) bool { return strings.HasPrefix(name, ownPrefix) }
+
+// ownPrefix begins the names of kaja's own properties.
+const ownPrefix = "kaja."
 
 // Documentation is one line for people about the property, in kaja's own words.
 func (p *Property) Documentation() string {

@@ -6,7 +6,7 @@ import (
 
 // resolve works out what several properties decide together: who this node is, where it listens, where its data lies.
 func (l *loader) resolve(s *Static) error {
-	for _, f := range []func(*Static) error{l.identity, l.listen, l.advertise, l.quorum, l.directories} {
+	for _, f := range []func(*Static) error{l.identity, l.listen, l.advertise, l.quorum, l.directories, l.console} {
 		if err := f(s); err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (l *loader) listen(s *Static) error {
 			}
 		}
 	}
-	if s.listeners, err = l.endpoints(s, "listeners"); err != nil {
+	if s.listeners, err = s.endpoints("listeners", s.List("listeners")); err != nil {
 		return err
 	}
 	ports := map[string]string{}
@@ -76,10 +76,10 @@ func (l *loader) listen(s *Static) error {
 }
 
 // endpoints reads a list of NAME://host:port: well formed, each name once and known to the protocol map.
-func (l *loader) endpoints(s *Static, property string) ([]Listener, error) {
+func (s *Static) endpoints(property string, list []string) ([]Listener, error) {
 	var out []Listener
 	seen := map[string]bool{}
-	for _, e := range s.List(property) {
+	for _, e := range list {
 		li, err := parseListener(e)
 		if err != nil {
 			return nil, refuse("%s: %v", property, err)
@@ -102,14 +102,10 @@ func (l *loader) advertise(s *Static) error {
 	if err := l.interBroker(s); err != nil {
 		return err
 	}
-	open := map[string]Listener{}
-	for _, li := range s.listeners {
-		open[li.Name] = li
-	}
 	if _, set := s.parsed["advertised.listeners"]; !set {
 		for _, li := range s.Listeners() {
-			if li.Host == "0.0.0.0" || li.Host == "::" {
-				return refuse("listener %s would advertise %s, to which no client can connect; set advertised.listeners to a name that clients can reach", li.Name, li.Host)
+			if unspecified(li.Host) {
+				return refuse("listener %s would advertise %s, to which no client can connect; set advertised.listeners to a name that clients can reach, or to auto", li.Name, li.Host)
 			}
 			s.advertised = append(s.advertised, li)
 		}
@@ -118,31 +114,9 @@ func (l *loader) advertise(s *Static) error {
 	if !s.broker {
 		return refuse("advertised.listeners is for brokers; remove it, since process.roles is only controller")
 	}
-	adv, err := l.endpoints(s, "advertised.listeners")
-	if err != nil {
-		return err
-	}
-	for _, li := range adv {
-		if li.Host == "0.0.0.0" || li.Host == "::" {
-			return refuse("listener %s advertises %s, clients cannot connect to it; set advertised.listeners to a name that they can reach", li.Name, li.Host)
-		}
-		if s.IsControllerListener(li.Name) {
-			continue // taken, and told to nobody
-		}
-		if _, ok := open[li.Name]; !ok {
-			return refuse("advertised.listeners has %s, which is not among listeners; add it there or remove it", li.Name)
-		}
-		s.advertised = append(s.advertised, li)
-	}
-	if s.interBroker == "" || len(s.advertised) == 0 {
-		return nil
-	}
-	for _, li := range s.advertised {
-		if li.Name == s.interBroker {
-			return nil
-		}
-	}
-	return refuse("advertised.listeners has no entry for %s, by which brokers talk to each other (inter.broker.listener.name); add one", s.interBroker)
+	var err error
+	s.advertised, err = s.AdvertisedBy(s.List("advertised.listeners"))
+	return err
 }
 
 // interBroker finds the listener that brokers use among themselves: by name, else the first of the protocol.

@@ -43,7 +43,7 @@ func Broker(static *Static, clusterDefault, perBroker map[string]string) *Resolv
 	for _, m := range []map[string]string{clusterDefault, perBroker} {
 		for name, text := range m {
 			p := Lookup(ScopeBroker, name)
-			if p == nil || p.Mode == ReadOnly {
+			if p == nil || p.Mode == ReadOnly && name != advertisedListeners {
 				continue
 			}
 			if norm, err := p.Parse(text); err == nil {

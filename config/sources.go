@@ -84,6 +84,12 @@ var linkAddress = regexp.MustCompile(`^(tcp|udp)://`)
 // propertyOf maps a variable's name to a property by the rules of Kafka's image; Bitnami's KAFKA_CFG_ is the same behind its prefix.
 // "" when the variable is none of ours.
 func propertyOf(variable, text string) string {
+	if rest, ok := strings.CutPrefix(variable, "KAJA_"); ok { // kaja's own; others of that prefix are nobody's settings
+		if name := ownPrefix + strings.ReplaceAll(strings.ToLower(rest), "_", "."); Lookup(ScopeBroker, name) != nil {
+			return name
+		}
+		return ""
+	}
 	rest, ok := strings.CutPrefix(variable, "KAFKA_")
 	if !ok || rest == "" || oneOf(notSettings, variable) || serviceLink.MatchString(variable) {
 		return ""
@@ -99,7 +105,7 @@ func propertyOf(variable, text string) string {
 
 // ownEnvironment names what the images' scripts read besides properties; they are no unknown settings.
 func ownEnvironment(name string) bool {
-	return oneOf("cluster.id,kraft.cluster.id,home,create.topics,advertised.host.name", name) || strings.HasPrefix(name, "confluent.support.")
+	return oneOf("cluster.id,kraft.cluster.id,home,create.topics,create.topics.separator,advertised.host.name", name) || strings.HasPrefix(name, "confluent.support.")
 }
 
 func (l *loader) environment(env []string) error {

@@ -30,6 +30,8 @@ type facts struct {
 	defaultMode         bool
 	loggers             *Loggers
 	clusterID           string
+	consoleAddr         string
+	createTopics        string
 }
 
 // NodeID is node.id.
@@ -70,7 +72,8 @@ func (s *Static) IsControllerListener(name string) bool {
 // ControllerListenerNames is controller.listener.names; brokers connect to the first.
 func (s *Static) ControllerListenerNames() []string { return s.controllerListeners }
 
-// Advertised are the endpoints that clients are told. An entry with host "" takes the machine's name, with port 0 the port bound.
+// Advertised are the endpoints that clients are told. An entry with host "" takes the machine's name (or, with Auto, what the client
+// came to), with port 0 the port bound.
 func (s *Static) Advertised() []Listener { return s.advertised }
 
 // InterBrokerListener is the name of the listener by which brokers talk to this one.
@@ -108,6 +111,9 @@ func (s *Static) Loggers() *Loggers { return s.loggers }
 // ClusterID is the id that the environment asks for (CLUSTER_ID, KAFKA_CLUSTER_ID, KAFKA_KRAFT_CLUSTER_ID); "" leaves it to the data
 // directory, or to chance where that is new.
 func (s *Static) ClusterID() string { return s.clusterID }
+
+// CreateTopics is the environment's KAFKA_CREATE_TOPICS: topics that the start makes if they are missing.
+func (s *Static) CreateTopics() string { return s.createTopics }
 
 // IsSet tells whether a property was given (kaja's own defaults count).
 func (s *Static) IsSet(name string) bool { _, ok := s.given[name]; return ok }

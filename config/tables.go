@@ -137,6 +137,8 @@ var brokerProperties = [...]Property{
 	{Name: "internal.metadata.max.batch.size.in.bytes", Type: TypeInt, Default: "8388608", Visibility: Internal, Effect: NoEffect, Note: "of Kafka's own tests"},
 	{Name: "kafka.metrics.polling.interval.secs", Type: TypeInt, Default: "10", check: check{kind: checkRange, min: "1", max: ""}, Effect: NoEffect, Note: "kaja has metrics of its own and no JMX"},
 	{Name: "kafka.metrics.reporters", Type: TypeList, check: check{kind: checkList, emptyOK: true}, Effect: NoEffect, Note: "kaja has metrics of its own and no JMX"},
+	{Name: "kaja.console.listener", Type: TypeString, defaults: defaultNull, Visibility: Internal, Doc: "Address of the HTTP port with metrics, health and readiness, as host:port; a port alone listens on localhost. Without it there is no such port."},
+	{Name: "kaja.content", Type: TypeString, defaults: defaultNull, Visibility: Internal, Doc: "YAML file with topics, their settings and first records, which the start makes if they are missing (docs/content.md)."},
 	{Name: "leader.imbalance.check.interval.seconds", Type: TypeLong, Default: "300", check: check{kind: checkRange, min: "1", max: ""}, Effect: Coming, Note: "clusters of several nodes", Doc: "Give leadership back to the preferred replicas."},
 	{Name: "leader.replication.throttled.rate", Type: TypeLong, Default: "9223372036854775807", check: check{kind: checkRange, min: "0", max: ""}, Visibility: DynamicOnly, Mode: ClusterWide, Effect: Coming, Note: "replication"},
 	{Name: "listener.security.protocol.map", Type: TypeString, Default: "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT", Mode: PerBroker, Doc: "Security protocol of each listener name."},

@@ -22,6 +22,8 @@ func ValidateBrokerConfigs(configs map[string]string, perBroker bool) error {
 		prefixed := strings.HasPrefix(name, "listener.name.")
 		switch {
 		case !known:
+		case name == advertisedListeners:
+			local = append(local, name)
 		case p.Mode == ReadOnly && !prefixed:
 			fixed = append(fixed, name)
 		case p.Mode == PerBroker || prefixed && !oneOf(clusterLevelListenerSettings, p.Name):
@@ -52,6 +54,10 @@ func ValidateBrokerConfigs(configs map[string]string, perBroker bool) error {
 	}
 	return nil
 }
+
+// advertisedListeners may be set for a broker while it runs, as in Kafka before KRaft: what address leads to a container is often known only
+// once it runs. DescribeConfigs calls it read-only, as 4.4.0 does.
+const advertisedListeners = "advertised.listeners"
 
 // clusterLevelListenerSettings may be set for a listener at the cluster-wide default too.
 const clusterLevelListenerSettings = "max.connection.creation.rate,max.connections,num.network.threads"
@@ -102,6 +108,11 @@ func (r *Resolver) ValidateChange(set map[string]string, deleted []string, perBr
 		}
 		if bound = "group." + kind + ".min.assignment.interval.ms"; next.Int(name) < next.Int(bound) {
 			return badRequest(name, name+" must be greater than or equal to "+bound)
+		}
+	}
+	if value, ok := set[advertisedListeners]; ok {
+		if _, err := r.static.AdvertisedBy(splitList(value)); err != nil {
+			return badRequest(advertisedListeners, err.Error())
 		}
 	}
 	for _, name := range [...]string{"listeners", "listener.security.protocol.map"} {

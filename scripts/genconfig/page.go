@@ -12,7 +12,7 @@ const preface = `# Configuration
 
 Made by scripts/genconfig from config/properties.tsv and config/effects.tsv; do not edit by hand.
 
-Every property of Apache Kafka 4.4.0 is known: it is read from server.properties, the environment and --override, checked as Kafka
+Every property of Apache Kafka 4.4.0 is known (those that only kaja has are at the end): it is read from server.properties, the environment and --override, checked as Kafka
 checks it, and described by DescribeConfigs with Kafka's type and default. What kaja then does with it:
 
 - **effective**: what Kafka does with it.
@@ -37,7 +37,7 @@ func page(rows []*row) []byte {
 		}
 		var hidden []string
 		for _, r := range rows {
-			if r.scope == s && r.visibility == "internal" {
+			if r.scope == s && r.visibility == "internal" && !own(r) {
 				hidden = append(hidden, "`"+r.name+"` ("+word(r.effect)+")")
 			}
 		}
@@ -45,8 +45,27 @@ func page(rows []*row) []byte {
 			fmt.Fprintf(&b, "\nAccepted, but never described, as in Kafka: %s.\n", strings.Join(hidden, ", "))
 		}
 	}
+	b.WriteString(ownPreface)
+	for _, r := range rows {
+		if own(r) {
+			writeLine(&b, r)
+		}
+	}
 	return b.Bytes()
 }
+
+// own tells the properties that Kafka does not have.
+func own(r *row) bool { return strings.HasPrefix(r.name, "kaja.") }
+
+const ownPreface = `
+## kaja's own properties
+
+Kafka knows nothing of these, and DescribeConfigs does not show them. In the environment they are KAJA_CONSOLE_LISTENER and so on, or
+KAFKA_KAJA_CONSOLE_LISTENER as any other property.
+
+| name | type | default | update | in kaja | |
+|---|---|---|---|---|---|
+`
 
 func writeLine(b *bytes.Buffer, r *row) {
 	def := "`" + r.def + "`"

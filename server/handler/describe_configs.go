@@ -225,7 +225,9 @@ func (d *describer) brokerNames() []string {
 	}
 	for _, m := range []map[string]string{d.broker.Static().Given(), d.img.Config(metadata.ResourceBroker, ""), d.img.Config(metadata.ResourceBroker, strconv.Itoa(int(d.nodeID)))} {
 		for n := range m {
-			names[n] = true
+			if !config.IsOwn(n) {
+				names[n] = true
+			}
 		}
 	}
 	out := make([]string, 0, len(names))
