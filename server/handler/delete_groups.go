@@ -1,6 +1,8 @@
 package handler
 
 import (
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kaja-mq/kaja/coordinator"
@@ -11,13 +13,14 @@ import (
 //
 //	v1 throttle  v2 flexible  v3 message
 //
-// A group goes with its offsets, those of open transactions too. Deviations: none.
+// A group goes with its offsets, those of open transactions too. One that is named twice is answered once. Deviations: none.
 func (h *Handler) deleteGroups(c Call) {
 	req := kmsg.NewPtrDeleteGroupsRequest()
 	if !decode(c, req) {
 		return
 	}
-	g := newGathered(c, len(req.Groups), func(parts []any) kmsg.Response {
+	ids := distinct(req.Groups)
+	g := newGathered(c, len(ids), func(parts []any) kmsg.Response {
 		resp := kmsg.NewPtrDeleteGroupsResponse()
 		resp.Version = req.Version
 		for _, p := range parts {
@@ -25,7 +28,7 @@ func (h *Handler) deleteGroups(c Call) {
 		}
 		return resp
 	})
-	for i, id := range req.Groups {
+	for i, id := range ids {
 		part := gatheredPart{g, i, func(err error) any {
 			r := kmsg.NewDeleteGroupsResponseGroup()
 			r.Group, r.ErrorCode = id, coordinatorError(err).Code
@@ -38,4 +41,14 @@ func (h *Handler) deleteGroups(c Call) {
 		})
 	}
 	g.settle(c)
+}
+
+// distinct is the list without repetitions, in its order.
+func distinct(list []string) []string {
+	seen := make(map[string]bool, len(list))
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool {
+		again := seen[s]
+		seen[s] = true
+		return again
+	})
 }

@@ -307,6 +307,48 @@ func TestCommitOfUnknownPartitions(t *testing.T) {
 	f(10, func(b *kmsg.OffsetCommitRequestTopic) { b.Partitions = other(9) }, kerr.UnknownTopicOrPartition.Code)
 }
 
+// A topic that a commit names twice is answered twice, but if something of the commit was refused: Kafka's builder then joins by name.
+func TestCommitOfRepeatedTopic(t *testing.T) {
+	h, _ := groupsHandler(t)
+	f := func(want string, partitions ...int32) {
+		t.Helper()
+		req := commitOf("g", "t", 0, 5)
+		one := req.Topics[0]
+		req.Topics = nil
+		for _, p := range partitions {
+			rp := one.Partitions[0]
+			rp.Partition = p
+			rt := one
+			rt.Partitions = []kmsg.OffsetCommitRequestTopicPartition{rp}
+			req.Topics = append(req.Topics, rt)
+		}
+		got := ""
+		for _, rt := range serve(t, h, req).(*kmsg.OffsetCommitResponse).Topics {
+			got += rt.Topic + ":"
+			for _, p := range rt.Partitions {
+				got += fmt.Sprintf("%d=%d ", p.Partition, p.ErrorCode)
+			}
+		}
+		if got != want {
+			t.Errorf("partitions %v: got %q, want %q", partitions, got, want)
+		}
+	}
+	f("t:0=0 t:0=0 ", 0, 0)
+	f("t:9=3 0=0 0=0 ", 0, 9, 0)
+}
+
+// A group that DeleteGroups names twice is deleted and answered once.
+func TestDeleteGroupsRepeated(t *testing.T) {
+	h, _ := groupsHandler(t)
+	serve(t, h, commitOf("g", "t", 0, 5))
+	req := kmsg.NewPtrDeleteGroupsRequest()
+	req.Groups = []string{"g", "none", "g", "none"}
+	resp := serve(t, h, req).(*kmsg.DeleteGroupsResponse)
+	if len(resp.Groups) != 2 || resp.Groups[0].ErrorCode != 0 || resp.Groups[1].ErrorCode != kerr.GroupIDNotFound.Code {
+		t.Errorf("got %+v", resp.Groups)
+	}
+}
+
 // What was committed comes back in every version that can tell it.
 func TestFetchInAllVersions(t *testing.T) {
 	h, _ := groupsHandler(t)

@@ -98,8 +98,12 @@ func commitResponsePartition(partition int32, code int16) kmsg.OffsetCommitRespo
 	return rp
 }
 
-// joinRefused puts the partitions of one topic together, as Kafka's response builder does.
+// joinRefused puts the partitions of one topic together, as Kafka's response builder does; when nothing was refused, what was done is the
+// answer as it is.
 func joinRefused(refused, done []kmsg.OffsetCommitResponseTopic) []kmsg.OffsetCommitResponseTopic {
+	if len(refused) == 0 {
+		return done
+	}
 	for _, d := range done {
 		at := -1
 		for i, r := range refused {
