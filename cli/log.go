@@ -7,11 +7,27 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// newLogger writes to stdout: for people on a terminal, one JSON object per line otherwise.
+// logFormat is the variable by which a container image asks for one of the formats json, console and kafka.
+const logFormat = "KAJA_LOG_FORMAT"
+
+// newLogger writes to stdout: for people on a terminal, one JSON object per line otherwise, and in the pattern of Kafka's own logs
+// when the environment asks for that.
 func (p *Process) newLogger() zerolog.Logger {
-	out := p.Stdout
+	format := "json"
 	if p.Terminal {
+		format = "console"
+	}
+	for _, kv := range p.Env {
+		if v, ok := strings.CutPrefix(kv, logFormat+"="); ok && v != "" {
+			format = v
+		}
+	}
+	out := p.Stdout
+	switch format {
+	case "console":
 		out = zerolog.ConsoleWriter{Out: p.Stdout, TimeFormat: "15:04:05.000"}
+	case "kafka":
+		out = kafkaPattern(p.Stdout)
 	}
 	return zerolog.New(zerolog.SyncWriter(out)).Hook(timestamp{p})
 }
