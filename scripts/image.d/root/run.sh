@@ -1,0 +1,2 @@
+#!/bin/bash
+exec /opt/bitnami/scripts/kafka/run.sh "$@"

@@ -1,0 +1,3 @@
+#!/bin/bash
+# The start script of quay.io/ogunalp/kafka-native, which Dev Services of Quarkus run.
+exec /work/kafka "$@"
