@@ -73,10 +73,8 @@ cover: ## coverage by package, profile in dist/cover.out
 	go test -coverprofile=dist/cover.out ./...
 	go tool cover -func=dist/cover.out | tail -1
 
-dist: ## static binaries for Linux and macOS in dist/
-	@mkdir -p dist
-	for t in linux/amd64 linux/arm64 darwin/arm64; do GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0 go build $(GOFLAGS_BUILD) -o dist/kaja-$${t%/*}-$${t#*/} .; done
-	ls -l dist
+dist: ## static binaries for Linux and macOS, amd64 and arm64, with checksums and bills of materials, in dist/
+	scripts/dist
 
 clean: ## remove what the targets above made (not ./kaja-data)
 	rm -rf kaja dist
