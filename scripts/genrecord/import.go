@@ -20,6 +20,7 @@ var jars = []struct {
 	{family: "metadata", glob: "kafka-metadata-[0-9]*.jar", dir: "common/metadata/"},
 	{family: "control", glob: "kafka-clients-[0-9]*.jar", dir: "common/message/",
 		only: []string{"LeaderChangeMessage", "VotersRecord", "KRaftVersionRecord", "SnapshotHeaderRecord", "SnapshotFooterRecord"}},
+	{family: "protocol", glob: "kafka-clients-[0-9]*.jar", dir: "common/message/", only: []string{"ConsumerProtocolSubscription", "ConsumerProtocolAssignment"}},
 	{family: "group", glob: "kafka-group-coordinator-[0-9]*.jar", dir: "common/message/"},
 	{family: "txn", glob: "kafka-transaction-coordinator-[0-9]*.jar", dir: "common/message/"},
 	{family: "share", glob: "kafka-share-coordinator-[0-9]*.jar", dir: "common/message/"},

@@ -1,7 +1,7 @@
 // Command genrecord makes the record codecs of metadata/record and coordinator/record.
 //
 //	genrecord import JARDIR > schema.txt   reads Kafka's JSON schemas from the jars of a Kafka installation
-//	genrecord generate SCHEMA ROOT         writes ROOT/{metadata,coordinator}/record/zz_generated.go
+//	genrecord generate SCHEMA ROOT         writes ROOT/{metadata,coordinator}/record/zz_generated.go and ROOT/cli/tool/zz_schema.txt
 //
 // schema.txt is the field tables and nothing else: one line per record, per struct and per field, children indented by two blanks.
 //
@@ -55,5 +55,6 @@ func generateAll(schemaPath, root string) error {
 			return err
 		}
 	}
-	return nil
+	// kafka-dump-log reads any record by the table itself.
+	return os.WriteFile(filepath.Join(root, "cli/tool/zz_schema.txt"), text, 0o644)
 }
