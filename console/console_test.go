@@ -1,0 +1,125 @@
+package console
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rs/zerolog"
+)
+
+func get(t *testing.T, s *Server, path string) (int, string) {
+	t.Helper()
+	resp, err := http.Get("http://" + s.Addr() + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+func start(t *testing.T, o Options) *Server {
+	t.Helper()
+	o.Addr, o.Log = "127.0.0.1:0", zerolog.Nop()
+	s, err := Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return s
+}
+
+func TestMetrics(t *testing.T) {
+	s := start(t, Options{Collect: func(s *Sink) {
+		s.Set("kafka_server_brokertopicmetrics_messagesin_total", 7)
+		s.Set("kafka_server_brokertopicmetrics_messagesin_total", 5, "a")
+		s.Set("kafka_log_log_size", 1e9, "a", "0")
+		s.Summarize("kafka_network_requestmetrics_totaltimems", 3, 1.5, map[float64]float64{.5: .4}, "Produce")
+	}})
+	code, text := get(t, s, "/metrics")
+	if code != http.StatusOK {
+		t.Fatalf("%d %s", code, text)
+	}
+	for _, want := range []string{"# TYPE kafka_server_brokertopicmetrics_messagesin_total counter", `kafka_server_brokertopicmetrics_messagesin_total{topic=""} 7`,
+		`kafka_server_brokertopicmetrics_messagesin_total{topic="a"} 5`, `kafka_log_log_size{partition="0",topic="a"} 1e+09`,
+		`kafka_network_requestmetrics_totaltimems{request="Produce",quantile="0.5"} 0.4`, `kafka_network_requestmetrics_totaltimems_count{request="Produce"} 3`,
+		"process_resident_memory_bytes ", "go_goroutines ", "go_build_info{"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
+
+// TestUnknownMetric: what is not in the catalogue cannot be shown.
+func TestUnknownMetric(t *testing.T) {
+	s := start(t, Options{Collect: func(s *Sink) { s.Set("kafka_no_such_thing", 1) }})
+	if code, text := get(t, s, "/metrics"); code != http.StatusInternalServerError || !strings.Contains(text, "kafka_no_such_thing is not in the catalogue") {
+		t.Errorf("%d %s", code, text)
+	}
+}
+
+func TestProbes(t *testing.T) {
+	var ill, busy atomic.Bool
+	check := func(b *atomic.Bool, why string) func() error {
+		return func() error {
+			if b.Load() {
+				return errors.New(why)
+			}
+			return nil
+		}
+	}
+	s := start(t, Options{Collect: func(*Sink) {}, Health: check(&ill, "the disk is gone"), Ready: check(&busy, "starting")})
+	f := func(path string, wantCode int, want string) {
+		t.Helper()
+		if code, text := get(t, s, path); code != wantCode || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s, want %d %s", path, code, text, wantCode, want)
+		}
+	}
+	f("/health", 200, `{"status":"ok"}`)
+	f("/ready", 200, `{"status":"ready"}`)
+	ill.Store(true)
+	busy.Store(true)
+	f("/health", 503, `{"reason":"the disk is gone","status":"not ok"}`)
+	f("/ready", 503, "starting")
+	f("/", 200, "/metrics")
+	f("/nowhere", 404, "")
+	resp, err := http.Post("http://"+s.Addr()+"/ready", "text/plain", nil)
+	if err != nil || resp.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %v %v", resp, err)
+	}
+	resp.Body.Close()
+}
+
+func TestPortInUse(t *testing.T) {
+	s := start(t, Options{Collect: func(*Sink) {}})
+	if _, err := Start(Options{Addr: s.Addr(), Log: zerolog.Nop(), Collect: func(*Sink) {}}); err == nil || !strings.Contains(err.Error(), "set another port in kaja.console.listener") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestCatalog: names are well formed, each once, with a meaning; counters end in _total, as Prometheus wants it.
+func TestCatalog(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range Catalog() {
+		if seen[m.Name] || m.Help == "" || !regexp.MustCompile(`^kafka(_[a-z]+)+$`).MatchString(m.Name) {
+			t.Errorf("%+v", m)
+		}
+		seen[m.Name] = true
+		if strings.HasSuffix(m.Name, "_total") != (m.Kind == Counter) {
+			t.Errorf("%s is a %s", m.Name, m.Kind)
+		}
+	}
+}
