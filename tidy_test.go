@@ -410,6 +410,7 @@ func TestTidyWords(t *testing.T) {
 	// A marker of unfinished work needs a reference behind it: TODO(#12).
 	unfinished := regexp.MustCompile(`\b(TODO|FIXME|XXX)\b(\(#\d+\))?`)
 	secondHand := regexp.MustCompile(`(?i)\b(claude|codex|chatgpt|copilot|llm|ai-generated|this session's)\b|/work/`)
+	contract := regexp.MustCompile(`/work/(kafka|run\.sh)\b`) // files of an image that ours takes the place of
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		if !regexp.MustCompile(`\.(go|md|sh|tsv|txt|java|py|mjs|json|mod|yml)$|^Makefile$|^scripts/[a-z-]+$|^\.ci/run$`).MatchString(name) || strings.Contains(name, "testdata/fuzz/") || name == "tidy_test.go" {
 			continue
@@ -425,7 +426,7 @@ func TestTidyWords(t *testing.T) {
 			if m := unfinished.FindSubmatch(sc.Bytes()); m != nil && len(m[2]) == 0 {
 				t.Errorf("%s: %s without a reference: finish it, or write %s(#number)", at, m[1], m[1])
 			}
-			if m := secondHand.Find(sc.Bytes()); m != nil {
+			if m := secondHand.Find(contract.ReplaceAll(sc.Bytes(), nil)); m != nil {
 				t.Errorf("%s: %q: code and documents speak of kaja alone", at, m)
 			}
 		}
