@@ -1,9 +1,11 @@
 package console
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -120,6 +122,59 @@ func TestCatalog(t *testing.T) {
 		seen[m.Name] = true
 		if strings.HasSuffix(m.Name, "_total") != (m.Kind == Counter) {
 			t.Errorf("%s is a %s", m.Name, m.Kind)
+		}
+	}
+}
+
+// TestDashboard: the dashboard is well formed, and every metric that its queries name is shown by a broker.
+func TestDashboard(t *testing.T) {
+	data, err := os.ReadFile("../docs/grafana-dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Panels []struct {
+			Type, Title string
+			Targets     []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(data, &d); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, Options{Collect: func(*Sink) {}})
+	_, text := get(t, s, "/metrics")
+	known := map[string]bool{}
+	for _, m := range Catalog() {
+		known[m.Name] = true
+	}
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+)`).FindAllStringSubmatch(text, -1) {
+		known[m[1]] = true
+	}
+	names := regexp.MustCompile(`\b(?:kafka|go|process)_[a-z0-9_]+`)
+	queries := 0
+	for _, p := range d.Panels {
+		if p.Type != "row" && len(p.Targets) == 0 {
+			t.Errorf("panel %s asks nothing", p.Title)
+		}
+		for _, q := range p.Targets {
+			queries++
+			found := names.FindAllString(q.Expr, -1)
+			if len(found) == 0 {
+				t.Errorf("panel %s: no metric in %s", p.Title, q.Expr)
+			}
+			for _, n := range found {
+				if !known[n] {
+					t.Errorf("panel %s names %s, which no broker shows", p.Title, n)
+				}
+			}
+		}
+	}
+	if queries < 30 {
+		t.Errorf("only %d queries", queries)
+	}
+	for _, n := range names.FindAllString(string(data), -1) { // variables too
+		if !known[n] {
+			t.Errorf("the dashboard names %s", n)
 		}
 	}
 }

@@ -66,6 +66,9 @@ func (p *Partition) Append(records []byte, o AppendOptions) (AppendResult, error
 	}
 	if !r.Duplicate {
 		p.advanceLocked(st, w)
+		if o.Origin == OriginClient {
+			p.traffic.Appended(res.NextOffset-res.BaseOffset, int64(len(records)))
+		}
 	}
 	res.Pending = p.pendingLocked(o.Acks, res.NextOffset)
 	p.mu.Unlock()

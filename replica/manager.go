@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/kaja-mq/kaja/internal/clock"
+	"github.com/kaja-mq/kaja/internal/metric"
 	"github.com/kaja-mq/kaja/internal/wheel"
 	"github.com/kaja-mq/kaja/metadata"
 	"github.com/kaja-mq/kaja/storage"
@@ -25,6 +26,8 @@ type Options struct {
 	// OnRole, if set, hears on the goroutine of ApplyDelta, without locks, which partitions this broker leads, follows or has lost,
 	// after they serve: coordinators load and drop their shards by it.
 	OnRole func(p *Partition, role Role)
+	// Traffic, if set, counts what clients write.
+	Traffic *metric.Traffic
 }
 
 // shardCount of the table of partitions, one for each value of a byte: a change copies one shard, a look-up takes no lock.

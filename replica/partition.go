@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/kaja-mq/kaja/internal/metric"
 	"github.com/kaja-mq/kaja/storage"
 )
 
@@ -55,6 +56,7 @@ type Partition struct {
 	topic     string
 	id        TopicID
 	partition int32
+	traffic   *metric.Topic
 
 	st  atomic.Pointer[state] // replaced under mu
 	hw  atomic.Int64          // moved under mu
@@ -71,13 +73,16 @@ type Partition struct {
 }
 
 func newPartition(m *Manager, a Assignment) *Partition {
-	p := &Partition{m: m, topic: a.Topic, id: a.ID, partition: a.Partition}
+	p := &Partition{m: m, topic: a.Topic, id: a.ID, partition: a.Partition, traffic: m.o.Traffic.Topic(a.Topic)}
 	p.st.Store(&state{leader: -1, leaderEpoch: -1, partitionEpoch: -1})
 	return p
 }
 
 // Topic is the topic's name.
 func (p *Partition) Topic() string { return p.topic }
+
+// Traffic is where the topic's traffic is counted; nil when nobody counts.
+func (p *Partition) Traffic() *metric.Topic { return p.traffic }
 
 // TopicID is the topic's id.
 func (p *Partition) TopicID() TopicID { return p.id }

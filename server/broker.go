@@ -49,6 +49,7 @@ type Broker struct {
 	coord     *coordinators
 	handler   *handler.Handler
 	net       *network
+	monitor   *monitor // nil without a console
 	listening []*listener
 
 	cleanStart bool // all log directories were closed cleanly
@@ -82,6 +83,9 @@ func Start(o Options) (_ *Broker, err error) {
 		}
 		b.ownEngine = true
 	}
+	if err := b.startMonitor(); err != nil {
+		return nil, err
+	}
 	b.net = newNetwork(b.networkOptions())
 	if err := b.listen(); err != nil {
 		return nil, err
@@ -91,7 +95,8 @@ func Start(o Options) (_ *Broker, err error) {
 	}
 	b.cleanStart = b.store.ClosedCleanly()
 	b.coord = newCoordinators(b)
-	b.replicas = replica.New(replica.Options{NodeID: o.Config.NodeID(), Store: replica.StoreOf(b.store), Clock: o.Clock, Wheel: b.wheel, Log: component(o.Log, "replica"), OnRole: b.coord.role})
+	b.replicas = replica.New(replica.Options{NodeID: o.Config.NodeID(), Store: replica.StoreOf(b.store), Clock: o.Clock, Wheel: b.wheel, Log: component(o.Log, "replica"), OnRole: b.coord.role,
+		Traffic: b.monitor.counts()})
 	b.store.SetHWSource(b.replicas.HighWatermark)
 	if err := b.startController(); err != nil {
 		return nil, fmt.Errorf("open metadata: %w", err)
@@ -104,6 +109,7 @@ func Start(o Options) (_ *Broker, err error) {
 	for _, l := range b.listening {
 		l.start()
 	}
+	b.monitor.enter(brokerRunning)
 	return b, nil
 }
 
@@ -142,9 +148,11 @@ func (b *Broker) Close() error {
 
 func (b *Broker) close() error {
 	var errs []error
+	b.monitor.enter(brokerStopping)
 	if b.net != nil {
 		b.net.close()
 	}
+	errs = append(errs, b.monitor.close())
 	if b.control != nil {
 		errs = append(errs, b.control.Close())
 	}
@@ -169,6 +177,7 @@ func (b *Broker) failed(err error) {
 	b.failOnce.Do(func() {
 		err = oneLine{err}
 		b.o.Log.Error().Err(err).Msg("broker must stop")
+		b.monitor.failed(err)
 		if b.o.Failed != nil {
 			b.o.Failed(err)
 		}
@@ -219,11 +228,13 @@ func (b *Broker) networkOptions() networkOptions {
 		MaxIdle:               time.Duration(cfg.Int("connections.max.idle.ms")) * time.Millisecond,
 		QueuedMaxRequestBytes: cfg.Int("queued.max.request.bytes"),
 		Limits:                limitsOf(b.settings.Load()),
+		Timings:               b.monitor.measures(),
 	}
 }
 
 func (b *Broker) newHandler() *handler.Handler {
 	data := handler.NewDataPlane(b.replicas, b.sessionSlots, b.control.AllocateProducerIDs)
+	data.Counting = b.monitor != nil
 	b.coord.txns.ids.Store(data.ProducerIDs)
 	return handler.New(handler.Handler{
 		NodeID:     b.NodeID(),

@@ -26,6 +26,7 @@ type call struct {
 	body      []byte
 	owned     []byte // pooled buffer that body was moved to
 	wasParked bool
+	timing    callTiming
 	state     atomic.Int32
 	done      atomic.Bool // an answer was given
 	result    result      // written by who set done, read by the loop

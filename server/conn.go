@@ -237,8 +237,10 @@ func (c *conn) dispatch(frame []byte) {
 	k.body = body
 	c.inFlight = true
 	c.mark = len(c.out)
+	c.net.timings.began(k)
 	c.serve(k)
 	if k.parked() {
+		c.net.timings.parked(k)
 		return
 	}
 	if !k.done.Load() {
@@ -277,6 +279,7 @@ func (n *network) caught(r any, k *call) {
 // complete sends the answer of a call and frees what it held.
 func (c *conn) complete(k *call) {
 	c.inFlight = false
+	c.net.timings.ended(k)
 	r := k.result
 	k.result = result{}
 	k.free()

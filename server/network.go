@@ -31,6 +31,7 @@ type network struct {
 	mem     *memory
 	limits  *limits
 	nextID  atomic.Uint64
+	timings *timings // nil: nobody measures
 
 	mu        sync.Mutex
 	listeners []*listener      // guarded by mu
@@ -49,6 +50,7 @@ type networkOptions struct {
 	MaxIdle               time.Duration // connections.max.idle.ms; not positive: never
 	QueuedMaxRequestBytes int64         // not positive: no bound
 	Limits                LimitConfig
+	Timings               *timings // measures requests; nil does not
 }
 
 func newNetwork(o networkOptions) *network {
@@ -64,6 +66,7 @@ func newNetwork(o networkOptions) *network {
 		workers: o.Engine.workers,
 		mem:     newMemory(o.QueuedMaxRequestBytes),
 		limits:  newLimits(o.Clock, o.Limits),
+		timings: o.Timings,
 		conns:   map[uint64]*conn{},
 		empty:   make(chan struct{}),
 	}

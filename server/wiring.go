@@ -241,6 +241,7 @@ func (b *Broker) publish(img *metadata.Image, d *metadata.Delta) {
 		b.assignDirs(img, d)
 	}
 	b.images.Store(img)
+	b.monitor.published(d)
 	b.coord.deleted(d)
 }
 

@@ -17,6 +17,8 @@ type DataPlane struct {
 	ProducerIDs *ProducerIDs
 	// Sessions are the fetch sessions.
 	Sessions *FetchSessions
+	// Counting tells that traffic is counted (replica.Options.Traffic).
+	Counting bool
 
 	produces producePool
 	fetches  fetchPool

@@ -319,6 +319,7 @@ func (f *fetchCall) answer() {
 		}
 	}
 	r.entries = f.entries
+	f.count()
 	if f.version >= 16 {
 		f.leaders(&r)
 	}

@@ -303,6 +303,7 @@ func (w *parkedProduce) expire() {
 
 // produced answers a call whose parts are all decided.
 func (h *Handler) produced(c Call, pc *produceCall) {
+	h.countProduce(pc)
 	if pc.acks == 0 {
 		h.produceUnanswered(c, pc)
 	} else {
