@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/kaja-mq/kaja/config"
 )
 
 // logFormat is the variable by which a container image asks for one of the formats json, console and kafka.
@@ -40,7 +42,17 @@ func (t timestamp) Run(e *zerolog.Event, _ zerolog.Level, _ string) {
 	e.Str(zerolog.TimestampFieldName, t.p.Clock.Wall().UTC().Format("2006-01-02T15:04:05.000Z07:00"))
 }
 
-// setLevel applies a level of log4j to all loggers of the process.
+// rootLevel lets through what the root logger does: the process's own level is that of the most talkative logger.
+type rootLevel struct{ loggers *config.Loggers }
+
+// Run implements zerolog.Hook.
+func (h rootLevel) Run(e *zerolog.Event, level zerolog.Level, _ string) {
+	if !h.loggers.Passes(config.RootLogger, strings.ToUpper(level.String())) {
+		e.Discard()
+	}
+}
+
+// setLevel applies a level of log4j to the process.
 func setLevel(level string) {
 	l, err := zerolog.ParseLevel(strings.ToLower(level))
 	if err != nil {

@@ -78,14 +78,15 @@ func (p *Process) serve(src config.Sources) (err error) {
 	if err != nil {
 		return err
 	}
-	setLevel(cfg.Loggers().Levels()[0].Level)
-	cfg.Loggers().OnChange(func(_, level string) { setLevel(level) })
-	log := p.newLogger()
+	setLevel(cfg.Loggers().Lowest())
+	cfg.Loggers().OnChange(func() { setLevel(cfg.Loggers().Lowest()) })
+	base := p.newLogger()
+	log := base.Hook(rootLevel{cfg.Loggers()})
 	for _, w := range warnings {
 		log.Warn().Msg(w)
 	}
 	p.limitMemory(log)
-	b, stop, err := p.startUnlessStopped(cfg, log)
+	b, stop, err := p.startUnlessStopped(cfg, base)
 	if err != nil {
 		return err
 	}

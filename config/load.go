@@ -57,6 +57,7 @@ func Load(src Sources) (*Static, []string, error) {
 	s := &Static{given: map[string]string{}, parsed: map[string]string{}}
 	s.ephemeral, s.defaultMode = src.Ephemeral, l.defaultMode
 	s.loggers, s.clusterID = newLoggers(l.rootLevel(src.Env)), clusterIDOf(src.Env)
+	s.loggers.start(lookupEnv(src.Env, "KAFKA_LOG4J_LOGGERS"))
 	s.createTopics = lookupEnv(src.Env, "KAFKA_CREATE_TOPICS")
 	if err := l.parse(s); err != nil {
 		return nil, nil, err

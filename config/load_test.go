@@ -82,7 +82,7 @@ func TestTestcontainers(t *testing.T) {
 	if len(s.Listeners()) != 2 || len(s.Advertised()) != 2 || s.Advertised()[0].Port != 55001 || s.InterBrokerListener() != "BROKER" {
 		t.Errorf("listeners %v, advertised %v", s.Listeners(), s.Advertised())
 	}
-	if s.ClusterID() != "4L6g3nShT-eMCtK--X86sw" || s.Loggers().Levels()[0] != (LoggerLevel{"root", "DEBUG"}) {
+	if s.ClusterID() != "4L6g3nShT-eMCtK--X86sw" || s.Loggers().Level(RootLogger) != "DEBUG" {
 		t.Errorf("cluster id %q, loggers %v", s.ClusterID(), s.Loggers().Levels())
 	}
 	want := "KAFKA_ADVERTISED_LISTENERS ends with a comma, which is left out\nKAFKA_LISTENERS ends with a comma, which is left out"

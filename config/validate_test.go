@@ -155,7 +155,7 @@ func TestValidateClientMetrics(t *testing.T) {
 func TestLoggers(t *testing.T) {
 	s, _ := load(t, Sources{FileName: "f", File: []byte(combined)})
 	var changes []string
-	s.Loggers().OnChange(func(name, level string) { changes = append(changes, name+"="+level) })
+	s.Loggers().OnChange(func() { changes = append(changes, s.Loggers().Lowest()) })
 	f := func(op Op, name, level string, code int16, want string) {
 		t.Helper()
 		checkError(t, name+"="+level, s.Loggers().Alter(op, name, level), code, want)
@@ -165,7 +165,13 @@ func TestLoggers(t *testing.T) {
 	f(OpDelete, "root", "", 42, "Removing the log level of the root logger is not allowed")
 	f(OpAppend, "root", "INFO", 42, "APPEND operation is not allowed for the BROKER_LOGGER resource")
 	f(OpSet, "root", "DEBUG", 0, "")
-	if got := strings.Join(changes, " "); got != "root=DEBUG" || s.Loggers().Levels()[0].Level != "DEBUG" {
+	f(OpSet, "kaja.storage", "TRACE", 0, "")
+	f(OpSet, "root", "WARN", 0, "")
+	if !s.Loggers().Passes("kaja.storage", "DEBUG") || s.Loggers().Passes("kaja.network", "INFO") || !s.Loggers().Passes("kaja.network", "ERROR") {
+		t.Errorf("levels %v", s.Loggers().Levels())
+	}
+	f(OpDelete, "kaja.storage", "", 0, "")
+	if got := strings.Join(changes, " "); got != "DEBUG TRACE TRACE WARN" || s.Loggers().Level("kaja.storage") != "WARN" {
 		t.Errorf("changes %q, levels %v", got, s.Loggers().Levels())
 	}
 }

@@ -200,9 +200,10 @@ func (m *machine) loggerChanges(a *alteration) ([]LogLevel, apiError) {
 		if err := m.static.Loggers().Validate(op.op, op.name, level); err != nil {
 			return nil, configError(err)
 		}
-		if op.op == config.OpSet {
-			levels = append(levels, LogLevel{op.name, level})
+		if op.op == config.OpDelete {
+			level = ""
 		}
+		levels = append(levels, LogLevel{op.name, level})
 	}
 	return levels, apiError{}
 }

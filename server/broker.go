@@ -95,7 +95,7 @@ func Start(o Options) (_ *Broker, err error) {
 	}
 	b.cleanStart = b.store.ClosedCleanly()
 	b.coord = newCoordinators(b)
-	b.replicas = replica.New(replica.Options{NodeID: o.Config.NodeID(), Store: replica.StoreOf(b.store), Clock: o.Clock, Wheel: b.wheel, Log: component(o.Log, "replica"), OnRole: b.coord.role,
+	b.replicas = replica.New(replica.Options{NodeID: o.Config.NodeID(), Store: replica.StoreOf(b.store), Clock: o.Clock, Wheel: b.wheel, Log: b.component("replica"), OnRole: b.coord.role,
 		Traffic: b.monitor.counts()})
 	b.store.SetHWSource(b.replicas.HighWatermark)
 	if err := b.startController(); err != nil {
@@ -224,7 +224,7 @@ func (b *Broker) networkOptions() networkOptions {
 		Engine:                b.engine,
 		Clock:                 b.o.Clock,
 		Wheel:                 b.wheel,
-		Log:                   component(b.o.Log, "network"),
+		Log:                   b.component("network"),
 		MaxIdle:               time.Duration(cfg.Int("connections.max.idle.ms")) * time.Millisecond,
 		QueuedMaxRequestBytes: cfg.Int("queued.max.request.bytes"),
 		Limits:                limitsOf(b.settings.Load()),
@@ -247,7 +247,7 @@ func (b *Broker) newHandler() *handler.Handler {
 		Txns:       b.coord.txns,
 		Clock:      b.o.Clock,
 		Wheel:      b.wheel,
-		Log:        component(b.o.Log, "handler"),
+		Log:        b.component("handler"),
 	})
 }
 
@@ -256,8 +256,23 @@ func (b *Broker) sessionSlots() int {
 	return int(b.settings.Load().Int("max.incremental.fetch.session.cache.slots"))
 }
 
-func component(l zerolog.Logger, name string) zerolog.Logger {
-	return l.With().Str("component", name).Logger()
+// component is the logger of a part of the broker, whose level can be changed while it runs.
+func (b *Broker) component(name string) zerolog.Logger {
+	return b.o.Log.With().Str("component", name).Logger().Hook(loggerLevel{b.o.Config.Loggers(), config.LoggerPrefix + name})
+}
+
+// loggerLevel drops what a logger's level does not let through. It is asked for lines that the process's level, the lowest of all, lets
+// through: usually none but those that are written.
+type loggerLevel struct {
+	loggers *config.Loggers
+	name    string
+}
+
+// Run implements zerolog.Hook.
+func (h loggerLevel) Run(e *zerolog.Event, level zerolog.Level, _ string) {
+	if !h.loggers.Passes(h.name, strings.ToUpper(level.String())) {
+		e.Discard()
+	}
 }
 
 // random16 is a random id, of which none is reserved (see metadata.Dir… and Kafka's Uuid).

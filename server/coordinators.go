@@ -35,7 +35,7 @@ func newCoordinators(b *Broker) *coordinators {
 		Writer: c.log,
 		Clock:  b.o.Clock,
 		Wheel:  b.wheel,
-		Log:    component(b.o.Log, "group-coordinator"),
+		Log:    b.component("group-coordinator"),
 		Go:     b.engine.workers.submit,
 	})
 	c.txns = newTransactions(b, c.groups)

@@ -47,7 +47,7 @@ func (b *Broker) startMonitor() error {
 	}
 	m := &monitor{b: b, timings: newTimings(b.o.Clock), traffic: metric.NewTraffic()}
 	m.state.Store(brokerStarting)
-	log := component(b.o.Log, "console")
+	log := b.component("console")
 	var err error
 	if m.console, err = console.Start(console.Options{Addr: addr, Log: log, Collect: m.collect, Health: m.health, Ready: m.ready}); err != nil {
 		return err

@@ -37,7 +37,7 @@ type transactions struct {
 var _ handler.TxnCoordinator = (*transactions)(nil)
 
 func newTransactions(b *Broker, groups *coordinator.Runtime[*group.Shard]) *transactions {
-	t := &transactions{b: b, groups: groups, logger: component(b.o.Log, "txn-coordinator")}
+	t := &transactions{b: b, groups: groups, logger: b.component("txn-coordinator")}
 	t.log = &internalLog{b: b, name: txnStateTopic, codec: func() batch.Codec { return batch.None }}
 	t.Runtime = coordinator.New(coordinator.Options[*txn.Shard]{
 		Topic: txnStateTopic,

@@ -32,7 +32,7 @@ func (b *Broker) storageOptions() storage.Options {
 	return storage.Options{
 		FS:                      b.o.FS,
 		Clock:                   b.o.Clock,
-		Log:                     component(b.o.Log, "storage"),
+		Log:                     b.component("storage"),
 		Dirs:                    cfg.LogDirs(),
 		MetadataDir:             cfg.MetadataLogDir(),
 		NodeID:                  cfg.NodeID(),
@@ -109,7 +109,7 @@ func (b *Broker) startController() error {
 	log, err := openMetadataLog(metadataLogOptions{
 		FS:     b.o.FS,
 		Clock:  b.o.Clock,
-		Log:    component(b.o.Log, "metadata-log"),
+		Log:    b.component("metadata-log"),
 		Dir:    cfg.MetadataLogDir(),
 		Config: metadataLogConfig(int32(cfg.Int("metadata.log.segment.bytes")), cfg.Int("metadata.log.segment.ms")),
 	})
@@ -125,7 +125,7 @@ func (b *Broker) startController() error {
 		ClusterID:      b.store.ClusterID(),
 		Log:            log,
 		Clock:          b.o.Clock,
-		Logger:         component(b.o.Log, "controller"),
+		Logger:         b.component("controller"),
 		Voters:         voters,
 		VoterEndpoints: controllerEndpoints(cfg),
 		Broker:         b.registration(),
@@ -216,7 +216,11 @@ func resolves(host string) bool {
 
 // setLogLevel changes a logger of this process; the controller has judged the change.
 func (b *Broker) setLogLevel(l controller.LogLevel) {
-	if err := b.o.Config.Loggers().Alter(config.OpSet, l.Logger, l.Level); err != nil {
+	op := config.OpSet
+	if l.Level == "" {
+		op = config.OpDelete
+	}
+	if err := b.o.Config.Loggers().Alter(op, l.Logger, l.Level); err != nil {
 		b.o.Log.Warn().Err(err).Msg("log level stays")
 	}
 }

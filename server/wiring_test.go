@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -10,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/kaja-mq/kaja/config"
+	"github.com/kaja-mq/kaja/controller"
 	"github.com/kaja-mq/kaja/security"
 )
 
@@ -31,8 +34,8 @@ func TestLoggerLevelsAreAltered(t *testing.T) {
 	var log atomic.Pointer[zerolog.Logger] // set on the controller's goroutine
 	start := zerolog.New(&out)
 	log.Store(&start)
-	b.o.Config.Loggers().OnChange(func(name, level string) {
-		l, err := zerolog.ParseLevel(map[string]string{"DEBUG": "debug", "WARN": "warn"}[level])
+	b.o.Config.Loggers().OnChange(func() {
+		l, err := zerolog.ParseLevel(map[string]string{"DEBUG": "debug", "WARN": "warn"}[b.o.Config.Loggers().Lowest()])
 		if err != nil {
 			t.Error(err)
 		}
@@ -55,7 +58,7 @@ func TestLoggerLevelsAreAltered(t *testing.T) {
 	described := func() string {
 		req := kmsg.NewPtrDescribeConfigsRequest()
 		r := kmsg.NewDescribeConfigsRequestResource()
-		r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeBrokerLogger, "1"
+		r.ResourceType, r.ResourceName, r.ConfigNames = kmsg.ConfigResourceTypeBrokerLogger, "1", []string{"root"}
 		req.Resources = append(req.Resources, r)
 		return *request[*kmsg.DescribeConfigsResponse](t, c, req).Resources[0].Configs[0].Value
 	}
@@ -171,4 +174,35 @@ func TestCreatedTopicTellsSettingsAsSent(t *testing.T) {
 	if len(sent) != 0 || others == 0 {
 		t.Errorf("missing %v, %d others", sent, others)
 	}
+}
+
+// TestLoggersOfParts: a part of the broker has a level of its own as long as one is set, else the root logger's.
+func TestLoggersOfParts(t *testing.T) {
+	cfg, _, err := config.Load(config.Sources{Env: []string{"KAFKA_LOG4J_LOGGERS=kafka.controller=WARN,kaja.storage=ERROR"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	b := &Broker{o: Options{Config: cfg, Log: zerolog.New(&out)}}
+	storage, network := b.component("storage"), b.component("network")
+	f := func(want string) {
+		t.Helper()
+		out.Reset()
+		for _, l := range []zerolog.Logger{storage, network} {
+			l.Debug().Msg("d")
+			l.Info().Msg("i")
+			l.Warn().Msg("w")
+		}
+		if got := strings.ReplaceAll(out.String(), "\n", ""); got != want {
+			t.Errorf("logged %s, want %s", got, want)
+		}
+	}
+	line := func(level, part, message string) string {
+		return `{"level":"` + level + `","component":"` + part + `","message":"` + message + `"}`
+	}
+	f(line("info", "network", "i") + line("warn", "network", "w"))
+	b.setLogLevel(controller.LogLevel{Logger: "kaja.network", Level: "WARN"})
+	f(line("warn", "network", "w"))
+	b.setLogLevel(controller.LogLevel{Logger: "kaja.storage"})
+	f(line("info", "storage", "i") + line("warn", "storage", "w") + line("warn", "network", "w"))
 }

@@ -107,7 +107,8 @@ func TestDescribeConfigs(t *testing.T) {
 	f(metadata.ResourceBroker, "", "min.insync.replicas=1 3 t3 [min.insync.replicas=1 3]\n")
 	f(metadata.ResourceBroker, "4711", "error 42 Unexpected broker id, expected 1 or empty string, but received 4711\n")
 	f(metadata.ResourceBroker, "x", "error 42 Broker id must be an integer, but it is: x\n")
-	f(metadata.ResourceBrokerLogger, "1", "root=INFO 6 t0\n")
+	f(metadata.ResourceBrokerLogger, "1", "root=INFO 6 t0\n", "root")
+	f(metadata.ResourceBrokerLogger, "1", "kaja.network=INFO 6 t0\n", "kaja.network", "kafka.server.KafkaApis")
 	f(metadata.ResourceBrokerLogger, "4711", "error 42 Unexpected broker id, expected 1 but received 4711\n")
 	f(metadata.ResourceBrokerLogger, "", "error 42 Broker id must not be empty\n")
 	f(metadata.ResourceGroup, "g", "consumer.session.timeout.ms=50000 8 t3 [consumer.session.timeout.ms=50000 8] [group.consumer.session.timeout.ms=45000 5]\n"+

@@ -8,7 +8,7 @@ import "github.com/twmb/franz-go/pkg/kmsg"
 //
 // Seen on Apache 4.4: a resource named twice is refused in both places; an operation that there is not is UNKNOWN_SERVER_ERROR without a
 // message; a broker's settings are INVALID_REQUEST where a topic's would be INVALID_CONFIG; another broker's settings are refused by this one.
-// Deviations: of the loggers there is only root, whose level is that of the whole log.
+// Deviations: loggers are root and one per part of the broker; advertised.listeners may be altered.
 func (h *Handler) incrementalAlterConfigs(c Call) {
 	c.Park()
 	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
