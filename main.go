@@ -16,6 +16,6 @@ import (
 func main() {
 	signals := make(chan os.Signal, 2) // the second ends the process at once
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	os.Exit(cli.Main(cli.Process{Args: os.Args, Env: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr, Terminal: isatty.IsTerminal(os.Stdout.Fd()),
+	os.Exit(cli.Main(cli.Process{Args: os.Args, Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Terminal: isatty.IsTerminal(os.Stdout.Fd()),
 		FS: vfs.OS(), Clock: clock.System(), Signals: signals, TempDir: os.TempDir()}))
 }

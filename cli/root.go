@@ -26,6 +26,7 @@ const (
 type Process struct {
 	Args   []string // with the program's name
 	Env    []string // KEY=VALUE
+	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
 	// Terminal tells whether Stdout is one.
@@ -45,6 +46,9 @@ type usageError struct{ error }
 
 // Main runs the command line and returns the exit code.
 func Main(p Process) int {
+	if t, args, ok := calledTool(p.Args); ok {
+		return p.runTool(t, args)
+	}
 	if p.start == nil {
 		p.start = startServer
 	}
@@ -99,6 +103,7 @@ func (p *Process) root() *cobra.Command {
 	for _, c := range append(root.Commands(), root) {
 		c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	}
+	addTools(root)
 	return root
 }
 

@@ -1,0 +1,40 @@
+package tool
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// Tool is one of Kafka's command-line tools.
+type Tool struct {
+	// Name is that of Kafka's script without .sh.
+	Name string
+	// Short is what it does, in a line.
+	Short string
+	// Run does it and returns the exit code.
+	Run func(ctx context.Context, e *Env) int
+}
+
+// All lists every tool by name.
+func All() []Tool {
+	all := slices.Concat(adminTools(), clientTools(), nodeTools())
+	slices.SortFunc(all, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Find is the tool of a name, with or without .sh.
+func Find(name string) (Tool, bool) {
+	name = strings.TrimSuffix(name, ".sh")
+	for _, t := range slices.Concat(adminTools(), clientTools(), nodeTools()) {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return Tool{}, false
+}
+
+// adminTools look after a cluster.
+func adminTools() []Tool {
+	return nil
+}

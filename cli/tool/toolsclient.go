@@ -1,0 +1,6 @@
+package tool
+
+// clientTools produce, consume and look after groups.
+func clientTools() []Tool {
+	return nil
+}

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kaja-mq/kaja/cli/tool"
+)
+
+// toolGroup is where --help lists Kafka's tools.
+const toolGroup = "tools"
+
+// calledTool tells which of Kafka's tools the command line calls: by the program's name or by the first argument. It comes before
+// anything of the command tree is made, so that a tool is as quick as its work.
+func calledTool(args []string) (t tool.Tool, rest []string, ok bool) {
+	if len(args) == 0 {
+		return t, nil, false
+	}
+	if t, ok = tool.Find(filepath.Base(args[0])); ok {
+		return t, args[1:], true
+	}
+	if len(args) == 1 {
+		return t, nil, false
+	}
+	t, ok = tool.Find(args[1])
+	return t, args[2:], ok
+}
+
+func (p *Process) runTool(t tool.Tool, args []string) int {
+	return t.Run(context.Background(), &tool.Env{Name: t.Name, Args: args, Getenv: p.getenv, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr,
+		FS: p.FS, Clock: p.Clock, Signals: p.Signals})
+}
+
+// getenv is the last value of a variable, empty if it has none.
+func (p *Process) getenv(key string) string {
+	for i := len(p.Env) - 1; i >= 0; i-- {
+		if k, v, ok := strings.Cut(p.Env[i], "="); ok && k == key {
+			return v
+		}
+	}
+	return ""
+}
+
+// addTools lists Kafka's tools for --help and shell completion; calls of them never come this far.
+func addTools(root *cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: toolGroup, Title: "Kafka's tools, also by their own names (see kaja kafka-topics --help):"})
+	for _, t := range tool.All() {
+		root.AddCommand(&cobra.Command{Use: t.Name, Short: t.Short, GroupID: toolGroup, DisableFlagParsing: true, Run: func(*cobra.Command, []string) {}})
+	}
+	for _, c := range root.Commands() {
+		if c.Name() == "kafka-storage" {
+			c.GroupID = toolGroup
+		}
+	}
+}
