@@ -35,6 +35,8 @@ type Resolver struct {
 	dynDefault map[string]string
 	dynBroker  map[string]string
 	parsed     map[string]string // normal form of the dynamic values that are valid
+	advertised []Listener        // by the dynamic value; nil without one
+	invalid    error             // why there is none although it is set
 }
 
 // Broker makes the effective view. Values that do not parse are left out, as Kafka does after logging them.
@@ -51,7 +53,30 @@ func Broker(static *Static, clusterDefault, perBroker map[string]string) *Resolv
 			}
 		}
 	}
+	if v, ok := r.parsed[advertisedListeners]; ok {
+		r.advertised, r.invalid = static.AdvertisedBy(splitList(v))
+	}
 	return r
+}
+
+// Advertised are the endpoints that clients are told, see Static.Advertised; those that the broker was started with when an error says
+// that what was set since cannot be used.
+func (r *Resolver) Advertised() ([]Listener, error) {
+	if r.advertised == nil {
+		return r.static.Advertised(), r.invalid
+	}
+	return r.advertised, nil
+}
+
+// AdvertisesAuto tells whether clients of the listener are told the address that they came to.
+func (r *Resolver) AdvertisesAuto(listener string) bool {
+	list, _ := r.Advertised() // the others hold as well
+	for i := range list {
+		if list[i].Name == listener {
+			return list[i].Auto
+		}
+	}
+	return false
 }
 
 // Static is what the process was started with.

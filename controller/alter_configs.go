@@ -101,7 +101,7 @@ func (m *machine) alter(all []alteration, change func(metadata.Resource, []confi
 		}
 		var recs []versioned
 		recs, a.err = change(a.res, a.ops)
-		records = append(records, recs...)
+		records = append(records, m.readvertise(recs)...)
 	}
 	return m.withClearELR(records), levels
 }

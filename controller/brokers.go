@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -80,7 +81,7 @@ func (m *machine) registerBroker() []versioned {
 	if b.Rack != "" {
 		r.Rack = &b.Rack
 	}
-	for _, e := range b.Endpoints {
+	for _, e := range m.endpoints(m.img.Config(metadata.ResourceBroker, strconv.Itoa(int(m.nodeID)))) {
 		r.EndPoints = append(r.EndPoints, record.BrokerEndpoint{Name: e.Name, Host: e.Host, Port: e.Port, SecurityProtocol: e.SecurityProtocol})
 	}
 	for _, f := range Features() {

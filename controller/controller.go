@@ -39,6 +39,9 @@ type Options struct {
 	VoterEndpoints []Endpoint
 	// Broker is this node's own registration.
 	Broker Registration
+	// Advertise makes endpoints of advertised.listeners: with the machine's name and the ports that were bound where they are left out. It
+	// must not block. nil: the setting cannot be changed while the broker runs.
+	Advertise func([]config.Listener) []Endpoint
 	// CleanStart says that the log directories were closed cleanly: else the leader epochs of this broker's partitions are raised,
 	// so that consumers notice records lost with the page cache.
 	CleanStart bool

@@ -52,7 +52,8 @@ type Broker struct {
 	monitor   *monitor // nil without a console
 	listening []*listener
 
-	cleanStart bool // all log directories were closed cleanly
+	hostname   func() string // the machine's name, looked up once
+	cleanStart bool          // all log directories were closed cleanly
 
 	images   metadata.Holder // what clients see: stored when the partitions serve
 	settings atomic.Pointer[config.Resolver]
@@ -68,7 +69,7 @@ func Start(o Options) (_ *Broker, err error) {
 	if err := checkSupported(o.Config); err != nil {
 		return nil, err
 	}
-	b := &Broker{o: o, engine: o.Engine, wheel: wheel.New(o.Clock)}
+	b := &Broker{o: o, engine: o.Engine, wheel: wheel.New(o.Clock), hostname: sync.OnceValue(canonicalHost)}
 	b.newest.Store(metadata.Empty())
 	b.settings.Store(config.Broker(o.Config, nil, nil))
 	defer func() {

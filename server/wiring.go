@@ -127,8 +127,9 @@ func (b *Broker) startController() error {
 		Clock:          b.o.Clock,
 		Logger:         b.component("controller"),
 		Voters:         voters,
-		VoterEndpoints: controllerEndpoints(cfg),
+		VoterEndpoints: b.controllerEndpoints(),
 		Broker:         b.registration(),
+		Advertise:      b.advertise,
 		CleanStart:     b.cleanStart,
 		Static:         cfg,
 		ScramKeys:      security.ScramKeys,
@@ -158,19 +159,7 @@ func neverIfZero(ms int64) time.Duration {
 // registration is what this broker tells the controller of itself: its advertised listeners with the ports that were bound.
 func (b *Broker) registration() controller.Registration {
 	r := controller.Registration{Incarnation: random16(), Rack: b.o.Config.Str("broker.rack")}
-	bound := map[string]int{}
-	for _, l := range b.listening {
-		bound[l.name] = l.addr().Port
-	}
-	for _, a := range b.o.Config.Advertised() {
-		if b.o.Config.IsControllerListener(a.Name) {
-			continue
-		}
-		if a.Port == 0 {
-			a.Port = bound[a.Name]
-		}
-		r.Endpoints = append(r.Endpoints, endpoint(a))
-	}
+	r.Endpoints = b.advertise(b.o.Config.Advertised())
 	for _, dir := range b.o.Config.LogDirs() {
 		if id, ok := b.store.DirIDs()[dir]; ok {
 			r.LogDirs = append(r.LogDirs, id)
@@ -179,17 +168,30 @@ func (b *Broker) registration() controller.Registration {
 	return r
 }
 
-func controllerEndpoints(cfg *config.Static) (out []controller.Endpoint) {
-	for _, l := range cfg.ControllerListeners() {
-		out = append(out, endpoint(l))
+// advertise completes advertised listeners by the machine's name and the ports that were bound.
+func (b *Broker) advertise(list []config.Listener) (out []controller.Endpoint) {
+	for _, a := range list {
+		for _, l := range b.listening {
+			if a.Port == 0 && l.name == a.Name {
+				a.Port = l.addr().Port
+			}
+		}
+		out = append(out, b.endpoint(a))
+	}
+	return out
+}
+
+func (b *Broker) controllerEndpoints() (out []controller.Endpoint) {
+	for _, l := range b.o.Config.ControllerListeners() {
+		out = append(out, b.endpoint(l))
 	}
 	return out
 }
 
 // endpoint is a listener as others see it. A host that was left out is the machine's name, as in Kafka.
-func endpoint(l config.Listener) controller.Endpoint {
+func (b *Broker) endpoint(l config.Listener) controller.Endpoint {
 	if l.Host == "" {
-		l.Host = canonicalHost()
+		l.Host = b.hostname()
 	}
 	return controller.Endpoint{Name: l.Name, Host: l.Host, Port: uint16(l.Port), SecurityProtocol: securityProtocols[l.Protocol]}
 }

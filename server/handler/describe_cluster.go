@@ -31,7 +31,7 @@ func (h *Handler) describeCluster(c Call) {
 	switch {
 	case req.Version == 0 || req.EndpointType == endpointBroker:
 		resp.ClusterID, resp.ControllerID = h.ClusterID, anyBroker(img, c.Conn().ID())
-		resp.Brokers = describedBrokers(img, c.Conn().Listener(), req.Version >= 2 && req.IncludeFencedBrokers)
+		resp.Brokers = describedBrokers(img, h.viewpoint(c.Conn()), req.Version >= 2 && req.IncludeFencedBrokers)
 		if req.IncludeClusterAuthorizedOperations {
 			resp.ClusterAuthorizedOperations = clusterOperations
 		}
@@ -47,10 +47,10 @@ func refuseEndpoint(resp *kmsg.DescribeClusterResponse, err *kerr.Error, message
 	resp.ErrorCode, resp.ErrorMessage, resp.ControllerID = err.Code, &message, -1
 }
 
-func describedBrokers(img *metadata.Image, listener string, withFenced bool) []kmsg.DescribeClusterResponseBroker {
+func describedBrokers(img *metadata.Image, v viewpoint, withFenced bool) []kmsg.DescribeClusterResponseBroker {
 	brokers := make([]kmsg.DescribeClusterResponseBroker, 0, img.BrokerCount())
 	for b := range img.Brokers() {
-		e, ok := b.Endpoint(listener)
+		e, ok := v.endpoint(b)
 		if !ok || b.Fenced && !withFenced {
 			continue
 		}

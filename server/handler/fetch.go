@@ -344,7 +344,8 @@ func (f *fetchCall) leaders(r *fetchResponse) {
 		if known || b == nil || b.Fenced {
 			continue
 		}
-		if at, ok := b.Endpoint(f.c.Conn().Listener()); ok {
+		v := f.h.viewpoint(f.c.Conn())
+		if at, ok := v.endpoint(b); ok {
 			r.brokers = append(r.brokers, fetchBroker{id: e.leader, host: at.Host, port: int32(at.Port), rack: b.Rack})
 		}
 	}

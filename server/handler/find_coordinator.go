@@ -134,7 +134,8 @@ func (h *Handler) coordinatorOf(c Call, req *kmsg.FindCoordinatorRequest, topic,
 	if b == nil || b.Fenced {
 		return missing
 	}
-	e, ok := b.Endpoint(c.Conn().Listener())
+	v := h.viewpoint(c.Conn())
+	e, ok := v.endpoint(b)
 	if !ok {
 		return missing
 	}

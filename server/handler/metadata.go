@@ -29,7 +29,7 @@ func (h *Handler) metadata(c Call) {
 		c.Reply(spoiledMetadata(req, code))
 		return
 	}
-	v := metadataView{img: h.Images(), listener: c.Conn().Listener(), version: req.Version}
+	v := metadataView{img: h.Images(), viewpoint: h.viewpoint(c.Conn()), version: req.Version}
 	v.topicOperations = req.Version >= 8 && req.IncludeTopicAuthorizedOperations
 	resp := req.ResponseKind().(*kmsg.MetadataResponse)
 	resp.ClusterID, resp.ControllerID = &h.ClusterID, anyBroker(v.img, c.Conn().ID())
@@ -96,8 +96,8 @@ func spoiledMetadata(req *kmsg.MetadataRequest, code int16) *kmsg.MetadataRespon
 
 // metadataView is an image as a client of one listener sees it.
 type metadataView struct {
+	viewpoint
 	img             *metadata.Image
-	listener        string
 	version         int16
 	topicOperations bool
 	// partitions is memory for the partitions of many topics at once.
@@ -108,7 +108,7 @@ type metadataView struct {
 func (v *metadataView) brokers() []kmsg.MetadataResponseBroker {
 	brokers := make([]kmsg.MetadataResponseBroker, 0, v.img.BrokerCount())
 	for b := range v.img.Brokers() {
-		if e, ok := b.Endpoint(v.listener); ok && !b.Fenced {
+		if e, ok := v.endpoint(b); ok && !b.Fenced {
 			rb := kmsg.NewMetadataResponseBroker()
 			rb.NodeID, rb.Host, rb.Port, rb.Rack = b.ID, e.Host, int32(e.Port), b.Rack
 			brokers = append(brokers, rb)

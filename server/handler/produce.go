@@ -416,7 +416,8 @@ func (h *Handler) produceLeader(c Call, r *kmsg.ProduceResponse, p *producePart,
 		}
 	}
 	if b := img.Broker(leader); b != nil && !b.Fenced {
-		if e, ok := b.Endpoint(c.Conn().Listener()); ok {
+		v := h.viewpoint(c.Conn())
+		if e, ok := v.endpoint(b); ok {
 			n := kmsg.NewProduceResponseBroker()
 			n.NodeID, n.Host, n.Port, n.Rack = leader, e.Host, int32(e.Port), b.Rack
 			r.Brokers = append(r.Brokers, n)
