@@ -102,3 +102,13 @@ func asException(err error, call string) error {
 	}
 	return thrown(classTimeout, "%s", call)
 }
+
+// errorName is the protocol's name of the error whose exception has the class, e.g. NOT_COORDINATOR.
+func errorName(class string) string {
+	before, _, found := strings.Cut(errorsText, "\t"+strings.TrimPrefix(class, errorsPackage)+"\t")
+	code, err := strconv.ParseInt(before[strings.LastIndexByte(before, '\n')+1:], 10, 16)
+	if !found || err != nil {
+		return kerr.UnknownServerError.Message
+	}
+	return kerr.TypedErrorForCode(int16(code)).Message
+}

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"fmt"
 	"slices"
 	"unicode/utf16"
 )
@@ -22,6 +23,9 @@ type topicPartition struct {
 	Topic     string
 	Partition int32
 }
+
+// String is the name of the partition's directory.
+func (tp topicPartition) String() string { return fmt.Sprintf("%s-%d", tp.Topic, tp.Partition) }
 
 func (tp topicPartition) javaHash() int32 {
 	return 31*(31+tp.Partition) + javaStringHash(tp.Topic)
