@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -230,6 +231,8 @@ func (b *Broker) networkOptions() networkOptions {
 		QueuedMaxRequestBytes: cfg.Int("queued.max.request.bytes"),
 		Limits:                limitsOf(b.settings.Load()),
 		Timings:               b.monitor.measures(),
+		Advertised:            b.advertisedAt,
+		Lookup:                net.DefaultResolver.LookupHost,
 	}
 }
 

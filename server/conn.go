@@ -23,6 +23,7 @@ type conn struct {
 	net                   *network
 	listener              string
 	remoteHost, localHost string
+	localPort             int
 	tr                    transport
 	maxFrame              int
 
@@ -43,6 +44,7 @@ type conn struct {
 	ended      atomic.Bool  // for other goroutines: dead
 	lastActive atomic.Int64 // monotonic nanoseconds since the network's start
 	idle       wheel.Entry
+	stray      strayState
 
 	mu              sync.Mutex
 	onClose         []func() // guarded by mu
@@ -238,6 +240,7 @@ func (c *conn) dispatch(frame []byte) {
 	c.inFlight = true
 	c.mark = len(c.out)
 	c.net.timings.began(k)
+	c.net.strays.saw(c, k.header.Key, k.header.ClientID)
 	c.serve(k)
 	if k.parked() {
 		c.net.timings.parked(k)

@@ -15,6 +15,7 @@ type listener struct {
 	name     string
 	net      *network
 	ln       net.Listener
+	port     int
 	maxFrame int // socket.request.max.bytes
 	spare    *net.UDPConn
 	done     chan struct{} // closed when the goroutine has ended; nil before start
@@ -56,6 +57,7 @@ func (n *network) listen(o listenerOptions) (*listener, error) {
 		return nil, fmt.Errorf("listener %s: set socket.listen.backlog.size: %w", o.Name, err)
 	}
 	l := &listener{name: o.Name, net: n, ln: ln, maxFrame: o.MaxFrame}
+	l.port = l.addr().Port
 	l.openSpare()
 	n.mu.Lock()
 	n.listeners = append(n.listeners, l)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,7 @@ type network struct {
 	limits  *limits
 	nextID  atomic.Uint64
 	timings *timings // nil: nobody measures
+	strays  *strays  // nil: nobody looks after clients that do not arrive
 
 	mu        sync.Mutex
 	listeners []*listener      // guarded by mu
@@ -51,10 +53,13 @@ type networkOptions struct {
 	QueuedMaxRequestBytes int64         // not positive: no bound
 	Limits                LimitConfig
 	Timings               *timings // measures requests; nil does not
+	// Advertised is what clients of a listener are told of this broker; nil looks after no strays. Lookup resolves names for them.
+	Advertised func(listener string) (told, bool)
+	Lookup     func(ctx context.Context, host string) ([]string, error)
 }
 
 func newNetwork(o networkOptions) *network {
-	return &network{
+	n := &network{
 		engine:  o.Engine,
 		serve:   o.Requests,
 		clock:   o.Clock,
@@ -70,11 +75,15 @@ func newNetwork(o networkOptions) *network {
 		conns:   map[uint64]*conn{},
 		empty:   make(chan struct{}),
 	}
+	if o.Advertised != nil {
+		n.strays = newStrays(n, o.Log, o.Advertised, o.Lookup)
+	}
+	return n
 }
 
 // newConn makes a connection that is not registered yet.
 func (n *network) newConn(l *listener, remoteHost, localHost string) *conn {
-	c := &conn{id: n.nextID.Add(1), net: n, listener: l.name, maxFrame: l.maxFrame, remoteHost: remoteHost, localHost: localHost}
+	c := &conn{id: n.nextID.Add(1), net: n, listener: l.name, maxFrame: l.maxFrame, remoteHost: remoteHost, localHost: localHost, localPort: l.port}
 	c.idle.F = c.checkIdle
 	return c
 }
