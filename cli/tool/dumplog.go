@@ -3,11 +3,11 @@ package tool
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -145,12 +145,6 @@ func javaPath(name string) string {
 	return name
 }
 
-// recordFamilies are the decoders of internal topics by their option, in the order in which Kafka looks at them.
-var recordFamilies = [...]struct{ option, family string }{
-	{"offsets-decoder", "group"}, {"transaction-log-decoder", "txn"}, {"cluster-metadata-decoder", "metadata"},
-	{"remote-log-metadata-decoder", "remote"}, {"share-group-state-decoder", "share"},
-}
-
 func (d *dumper) newParser() (recordParser, error) {
 	switch d.o.decoder {
 	case "":
@@ -172,8 +166,114 @@ func (d *dumper) newParser() (recordParser, error) {
 	return newCoordinatorParser(d.schemas(), d.o.decoder), nil
 }
 
-const defaultMaxMessageSize = 5 << 20 // --max-message-size
+// Defaults and other constants of the options.
+const (
+	defaultMaxMessageSize = 5 << 20
+	stringDecoder         = "org.apache.kafka.tools.api.StringDecoder"
+	dumpBuffer            = 64 << 10 // bytes written at once
+)
 
-var _ = context.Background
-var _ = errors.New
-var _ = math.MaxInt32
+func dumpLogTool() Tool {
+	return Tool{"kafka-dump-log", "Print what is in the files of a log", runDumpLog}
+}
+
+func runDumpLog(_ context.Context, e *Env) int {
+	o, code, err := dumpArguments(e)
+	switch {
+	case err != nil:
+		return e.uncaught(err)
+	case o == nil:
+		return code
+	}
+	dir, err := filepath.Abs(".")
+	if err != nil {
+		return e.uncaught(err)
+	}
+	out := bufio.NewWriterSize(e.Stdout, dumpBuffer)
+	d := dumper{fs: e.FS, dir: dir, o: *o, out: out, err: dumpErrors{out, e.Stderr}}
+	if d.parser, err = d.newParser(); err == nil {
+		err = d.run()
+	}
+	if flushed := out.Flush(); err == nil {
+		err = flushed
+	}
+	if err != nil {
+		return e.uncaught(err)
+	}
+	return 0
+}
+
+// dumpErrors writes to standard error what was found, after what was printed before.
+type dumpErrors struct {
+	out *bufio.Writer
+	err io.Writer
+}
+
+func (d dumpErrors) Write(p []byte) (int, error) {
+	if err := d.out.Flush(); err != nil {
+		return 0, err
+	}
+	return d.err.Write(p)
+}
+
+// dumpArguments reads the command line; nil options mean that code ends the tool.
+func dumpArguments(e *Env) (*dumpOptions, int, error) {
+	p, help, version := newJopt(true)
+	flag := func(name, text string) *joptSpec { return p.option(name, text) }
+	const decoderHelp = " This class should implement org.apache.kafka.tools.api.Decoder trait. Custom jar should be available in kafka/libs directory."
+	printLog := flag("print-data-log", "If set, printing the messages content when dumping data logs. Automatically set if any decoder option is specified.")
+	verify := flag("verify-index-only", "If set, just verify the index log without printing its content.")
+	sanity := flag("index-sanity-check", "If set, just checks the index sanity without printing its content. "+
+		"This is the same check that is executed on broker startup to determine if an index needs rebuilding or not.")
+	files := flag("files", "REQUIRED: The comma separated list of data and index log files to be dumped.").withRequiredArg().
+		describedAs("file1, file2, ...").ofType(joptString)
+	messageSize := flag("max-message-size", "Size of largest message.").withRequiredArg().describedAs("size").ofType(joptInteger).defaultsTo(decimal(defaultMaxMessageSize))
+	maxBytes := flag("max-bytes", "Limit the amount of total batches read in bytes avoiding reading the whole .log file(s).").withRequiredArg().
+		describedAs("size").ofType(joptInteger).defaultsTo(decimal(math.MaxInt32))
+	deep := flag("deep-iteration", "If set, uses deep instead of shallow iteration. Automatically set if print-data-log is enabled.")
+	value := flag("value-decoder-class", "If set, used to deserialize the messages."+decoderHelp).withOptionalArg().ofType(joptString).defaultsTo(stringDecoder)
+	key := flag("key-decoder-class", "If set, used to deserialize the keys."+decoderHelp).withOptionalArg().ofType(joptString).defaultsTo(stringDecoder)
+	families := map[string]*joptSpec{
+		"group":    flag("offsets-decoder", "If set, log data will be parsed as offset data from the __consumer_offsets topic."),
+		"txn":      flag("transaction-log-decoder", "If set, log data will be parsed as transaction metadata from the __transaction_state topic."),
+		"metadata": flag("cluster-metadata-decoder", "If set, log data will be parsed as cluster metadata records."),
+		"remote": flag("remote-log-metadata-decoder", "If set, log data will be parsed as TopicBasedRemoteLogMetadataManager (RLMM) metadata records. "+
+			"Instead, the value-decoder-class option can be used if a custom RLMM implementation is configured."),
+		"share": flag("share-group-state-decoder", "If set, log data will be parsed as share group state data from the __share_group_state topic."),
+	}
+	skip := flag("skip-record-metadata", "Skip metadata when printing records. This flag also skips control records.")
+	set, err := p.parse(e.Args)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case len(e.Args) == 0 || set.has(help):
+		return nil, p.usage(e, "This tool helps to parse a log file and dump its contents to the console, useful for debugging a seemingly corrupt log segment."), nil
+	case set.has(version):
+		return nil, e.printVersion(), nil
+	case !set.has(files):
+		return nil, p.usage(e, `Missing required argument "[files]"`), nil
+	}
+	o := &dumpOptions{verifyOnly: set.has(verify), sanityOnly: set.has(sanity), skipMetadata: set.has(skip)}
+	// As Kafka's list of decoders: the first of them that is set.
+	for _, family := range []string{"group", "txn", "metadata", "remote", "share"} {
+		if set.has(families[family]) && o.decoder == "" {
+			o.decoder = family
+		}
+	}
+	o.print = set.hasAny(printLog, value, key) || o.decoder != ""
+	o.deep = o.print || set.has(deep)
+	var names string
+	var err1, err2, err3, err4, err5 error
+	names, err1 = set.value(files)
+	o.keyDecoder, err2 = set.value(key)
+	o.valueDecoder, err3 = set.value(value)
+	size, err4 := set.number(messageSize)
+	bytes, err5 := set.number(maxBytes)
+	o.files, o.maxMessageSize, o.maxBytes = strings.Split(names, ","), int(size), int(bytes)
+	for _, err := range []error{err1, err2, err3, err4, err5} {
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	return o, 0, nil
+}
