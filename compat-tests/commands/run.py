@@ -11,6 +11,7 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+FILES = os.path.normpath(HERE + "/../../cli/tool/testdata/dumplog")
 LIMIT = 75  # seconds a line may take; the tools give up after 60 by default
 JVM = "-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
 NOBODY = "127.0.0.1:9"  # the discard port: refused at once
@@ -96,6 +97,7 @@ class Broker:
         if kind == "kaja":
             env["BROKER"] = f"{run.kaja} serve"
         self.log = open(self.dir + ".log", "w")
+        settings = [s.replace("$DIR", self.dir) for s in settings]
         self.process = subprocess.Popen([run.kafka, "serve", self.dir, str(port), *settings], env=env, stdout=self.log, stderr=self.log, start_new_session=True)
         for _ in range(600):
             with socket.socket() as s:
@@ -138,9 +140,11 @@ class Run:
         d = f"{self.tmp}/d{self.count:04d}"
         os.mkdir(d)
         data = (broker.dir or "/nowhere") + "/data"
-        env = dict(os.environ, PATH=self.bins[side] + ":" + os.environ["PATH"], B=broker.address, X=x, D=d, DATA=data, KAFKA_OPTS=JVM, LC_ALL="C.UTF-8", TZ="UTC")
+        env = dict(os.environ, PATH=self.bins[side] + ":" + os.environ["PATH"], B=broker.address, X=x, D=d, DATA=data, BDIR=broker.dir or "/nowhere", F=FILES, KAFKA_OPTS=JVM, LC_ALL="C.UTF-8", TZ="UTC")
         env.pop("KAFKA_LIBS_LOG", None)
-        own = [(re.escape(data), "<data>"), (re.escape(d), "<dir>"), (re.escape(x), "<x>")]
+        own = [(re.escape(FILES), "<files>"), (re.escape(data), "<data>"), (re.escape(d), "<dir>"), (re.escape(x), "<x>")]
+        if broker.dir:
+            own.insert(1, (re.escape(broker.dir), "<broker>"))
         if section.broker != "none":
             own.append((r"\b" + broker.address.rsplit(":", 1)[1] + r"\b", "<port>"))
         answers = []
