@@ -3,6 +3,7 @@ package server
 import (
 	"math/bits"
 	"sync"
+	"sync/atomic"
 )
 
 // Buffers are pooled by powers of two from 4 KiB to 4 MiB; smaller and larger ones are left to the garbage collector, so that
@@ -14,8 +15,10 @@ const (
 
 // buffers is a pool of byte slices. Any goroutine may call.
 type buffers struct {
-	pools   [maxPooledBits + 1]sync.Pool
-	headers sync.Pool // empty *[]byte, so that put allocates none
+	// unpooled is how many bytes of slices too large for the pools were given back since it was last set to 0.
+	unpooled atomic.Int64
+	pools    [maxPooledBits + 1]sync.Pool
+	headers  sync.Pool // empty *[]byte, so that put allocates none
 }
 
 // get returns an empty slice with room for at least n bytes.
@@ -36,7 +39,11 @@ func (p *buffers) get(n int) []byte {
 // put gives a slice back; nobody may use it any more.
 func (p *buffers) put(b []byte) {
 	c := cap(b)
-	if c < 1<<minPooledBits || c > 1<<maxPooledBits {
+	if c > 1<<maxPooledBits {
+		p.unpooled.Add(int64(c))
+		return
+	}
+	if c < 1<<minPooledBits {
 		return
 	}
 	x, ok := p.headers.Get().(*[]byte)

@@ -76,6 +76,7 @@ func (k *call) free() {
 	k.body = nil
 	if k.owned != nil {
 		k.conn.net.bufs.put(k.owned)
+		k.conn.net.trim.look()
 		k.owned = nil
 	}
 }

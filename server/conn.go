@@ -99,6 +99,7 @@ func (c *conn) turn(data []byte) {
 		}
 		c.dispatch(frame)
 		c.in.release(c.net.bufs)
+		c.net.trim.look()
 		if len(c.out)-c.outDone >= corkBytes {
 			c.flush()
 		}
@@ -356,6 +357,7 @@ func (c *conn) onClosed() {
 	c.net.bufs.put(c.out)
 	c.out, c.outDone = nil, 0
 	c.in.drop(c.net.bufs)
+	c.net.trim.look()
 	c.freeMemory()
 	c.mu.Lock()
 	fs := c.onClose

@@ -34,6 +34,7 @@ type network struct {
 	nextID  atomic.Uint64
 	timings *timings // nil: nobody measures
 	strays  *strays  // nil: nobody looks after clients that do not arrive
+	trim    trim
 
 	mu        sync.Mutex
 	listeners []*listener      // guarded by mu
@@ -75,6 +76,7 @@ func newNetwork(o networkOptions) *network {
 		conns:   map[uint64]*conn{},
 		empty:   make(chan struct{}),
 	}
+	n.trim.start(n)
 	if o.Advertised != nil {
 		n.strays = newStrays(n, o.Log, o.Advertised, o.Lookup)
 	}
