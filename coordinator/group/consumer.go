@@ -44,6 +44,7 @@ type consumerGroup struct {
 	// Soft.
 	metadataVersion int64 // Topics.Version when metadataHash was last compared; -1 never
 	timers          map[string]*consumerTimers
+	held            map[string]*heldHeartbeat // by member
 	resolving       *regexResolution
 }
 
@@ -59,7 +60,7 @@ func newConsumerGroup(id string) *consumerGroup {
 		members: map[string]*consumerMember{}, targets: map[string]partitionsOf{}, regexes: map[string]*resolvedRegex{},
 		static: map[string]string{}, assignors: map[string]int{}, classicProtocols: map[string]int{},
 		owners: map[topicID]map[int32]string{}, names: map[string]subscribers{}, patterns: map[string]int{},
-		timers: map[string]*consumerTimers{},
+		timers: map[string]*consumerTimers{}, held: map[string]*heldHeartbeat{},
 	}
 }
 
@@ -258,8 +259,13 @@ func (g *consumerGroup) validateDelete() *kerr.Error {
 	return nil
 }
 
-// parked: no call to a consumer group waits.
-func (g *consumerGroup) parked() []coordinator.Handle { return nil }
+// parked: heartbeats that are held back.
+func (g *consumerGroup) parked() (out []coordinator.Handle) {
+	for _, id := range slices.Sorted(maps.Keys(g.held)) {
+		out = append(out, g.held[id].to)
+	}
+	return out
+}
 
 // tombstones: what members have first, the group itself last.
 func (g *consumerGroup) tombstones() (out []coordinator.Record) {

@@ -106,7 +106,9 @@ func (s *Shard) ConsumerGroupHeartbeat(now coordinator.Now, c Client, h coordina
 		return reply(h, heartbeatRefused(req.Version, r))
 	}
 	resp.Version = req.Version
-	answer(&t.e, h, resp)
+	if !t.hold(h, req, resp) {
+		answer(&t.e, h, resp)
+	}
 	return t.finish()
 }
 
@@ -141,6 +143,8 @@ func (t *turn) heartbeat(c Client, req *kmsg.ConsumerGroupHeartbeatRequest) (*km
 		return nil, r
 	}
 	t.keepAlive(m.id, millis(int32(t.s.d.Settings.GroupInt(g.id, "consumer.session.timeout.ms"))))
+	t.release(m.id)
+	t.waits = m.state == memberUnreleased && old.assigned.equal(m.assigned)
 
 	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
 	resp.MemberID, resp.MemberEpoch = &m.id, m.epoch

@@ -30,6 +30,8 @@ func (t *turn) leave(req *kmsg.ConsumerGroupHeartbeatRequest) (*kmsg.ConsumerGro
 		gone := m.next()
 		gone.epoch, gone.revoking, gone.assigned = epochLeaveStatic, nil, m.assigned.resetEpochs()
 		t.write(gone.currentRecord(t.g.id))
+		t.release(m.id)
+		t.wake(m, gone)
 		return resp, nil
 	}
 	t.fence(m)
@@ -50,6 +52,8 @@ func (t *turn) fence(gone ...*consumerMember) {
 	for _, m := range gone {
 		t.write(removalRecords(g.id, m.id)...)
 		t.cancelTimers(m.id)
+		t.release(m.id)
+		t.wake(m, nil)
 		countNames(names, m.topics, -1)
 		if m.regex != "" {
 			patterns[m.regex]++

@@ -2,6 +2,7 @@ package group
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 	"strings"
 
@@ -123,6 +124,9 @@ func (t *turn) downgrade(gone []*consumerMember, comes *consumerMember, rebalanc
 		replaced = g.staticMember(comes.instance)
 	}
 	t.soft = true
+	for _, id := range slices.Sorted(maps.Keys(g.held)) {
+		t.release(id)
+	}
 	t.e.Records = g.tombstones() // what this turn wrote about the one that comes is void
 	c := newClassicGroup(g.id, t.now.WallMs())
 	c.state, c.generation, c.protocolType = stateStable, g.epoch, consumerProtocolType

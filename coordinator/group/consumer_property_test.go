@@ -39,6 +39,10 @@ type sim struct {
 	members []*simMember
 	next    int
 	trace   []string
+	// waiting are heartbeats that are held back, at the shard that they were sent to.
+	waiting map[storyCall]*simMember
+	shard   *Shard
+	calls   storyCall
 }
 
 // TestConsumerGroupNeverAssignsTwice: whatever members do, no two of them that the coordinator counts as alive hold one partition
@@ -55,7 +59,7 @@ func TestConsumerGroupNeverAssignsTwice(t *testing.T) {
 }
 
 func newSim(t *testing.T, seed uint64) *sim {
-	s := &sim{w: newConsumerWorld(t), rnd: rand.New(rand.NewPCG(seed, 848))}
+	s := &sim{w: newConsumerWorld(t), rnd: rand.New(rand.NewPCG(seed, 848)), waiting: map[storyCall]*simMember{}}
 	s.w.set["group.consumer.migration.policy"] = "upgrade" // without the way back, which ends the coordinator's part
 	s.w.topics.set("foo", 5)
 	s.w.topics.set("bar", 3)
@@ -117,6 +121,11 @@ func (s *sim) step() {
 		m.away = true
 	case n == 8:
 		s.restart()
+	case n < 11: // a moment: heartbeats that are held back are answered, or not yet
+		refuse := s.w.refuse
+		s.w.refuse = nil
+		s.fireUntil(s.w.since + time.Duration(s.rnd.IntN(120))*time.Millisecond)
+		s.w.refuse = refuse
 	case len(alive) > 0:
 		s.beat(alive[s.rnd.IntN(len(alive))], false)
 	}
@@ -164,7 +173,7 @@ func (s *sim) leave(m *simMember) {
 		lm.MemberID = m.id
 		req.Members = append(req.Members, lm)
 		m.away, m.has = true, nil
-		s.w.do(s.w.s.LeaveGroup(s.w.now(), nil, req))
+		s.deliver(s.w.do(s.w.s.LeaveGroup(s.w.now(), nil, req)))
 		return
 	}
 	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
@@ -175,7 +184,7 @@ func (s *sim) leave(m *simMember) {
 	s.note("%s leaves with %d", m.id, req.MemberEpoch)
 	m.away = true
 	m.has = nil
-	s.w.do(s.w.s.ConsumerGroupHeartbeat(s.w.now(), s.w.client(), nil, req))
+	s.deliver(s.w.do(s.w.s.ConsumerGroupHeartbeat(s.w.now(), s.w.client(), nil, req)))
 }
 
 // beat sends a heartbeat; one that joins, or tells something new, is full.
@@ -187,6 +196,16 @@ func (s *sim) beat(m *simMember, full bool) {
 		s.classicBeat(m, full)
 		return
 	}
+	if s.waits(m) && s.rnd.IntN(10) > 0 {
+		return
+	}
+	for c, o := range s.waiting { // the connection is gone, or the user wants something else
+		if o == m {
+			s.note("%s gives up waiting", m.id)
+			delete(s.waiting, c)
+			m.mustSay = true
+		}
+	}
 	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
 	req.Version, req.Group, req.MemberID, req.MemberEpoch, req.InstanceID = 1, "g", m.id, m.epoch, m.instance
 	if full || m.epoch == 0 {
@@ -196,13 +215,47 @@ func (s *sim) beat(m *simMember, full bool) {
 	if full || m.mustSay || m.epoch == 0 {
 		req.Topics = m.owned()
 	}
-	replies := s.w.do(s.w.s.ConsumerGroupHeartbeat(s.w.now(), s.w.client(), nil, req))
-	if len(replies) == 0 {
+	s.calls++
+	call := s.calls
+	s.note("%v %s beats %d topics=%v %s owned=%v", s.w.since, m.id, req.MemberEpoch, req.SubscribedTopicNames, m.regex, req.Topics)
+	s.waiting[call], s.shard = m, s.w.s
+	s.deliver(s.w.do(s.w.s.ConsumerGroupHeartbeat(s.w.now(), s.w.client(), call, req)))
+	if g := s.w.s.consumer("g"); s.waiting[call] != nil && (g == nil || g.held[m.id] == nil || g.held[m.id].to != call) {
+		delete(s.waiting, call)
 		m.mustSay = true // it can't know what the coordinator heard: it says all again, and its session goes on from the last answer
-		return
 	}
-	resp := replies[0].Response.(*kmsg.ConsumerGroupHeartbeatResponse)
-	s.note("%v %s beats %d topics=%v %s owned=%v -> %s", s.w.since, m.id, req.MemberEpoch, req.SubscribedTopicNames, m.regex, req.Topics, s.w.showReply(resp))
+}
+
+// waits tells whether the member's last heartbeat is held back; a shard that was lost has failed all of them.
+func (s *sim) waits(m *simMember) bool {
+	if s.shard != s.w.s {
+		for c, o := range s.waiting {
+			delete(s.waiting, c)
+			o.mustSay = true
+		}
+	}
+	for _, o := range s.waiting {
+		if o == m {
+			return true
+		}
+	}
+	return false
+}
+
+// deliver hands answers to who waits for them.
+func (s *sim) deliver(replies []coordinator.Reply) {
+	for _, r := range replies {
+		c, _ := r.To.(storyCall)
+		m := s.waiting[c]
+		delete(s.waiting, c)
+		if resp, ok := r.Response.(*kmsg.ConsumerGroupHeartbeatResponse); ok && m != nil && !m.away {
+			s.hear(m, resp)
+		}
+	}
+}
+
+func (s *sim) hear(m *simMember, resp *kmsg.ConsumerGroupHeartbeatResponse) {
+	s.note("%v %s hears %s", s.w.since, m.id, s.w.showReply(resp))
 	if resp.ErrorCode != 0 {
 		m.epoch, m.has, m.target, m.mustSay = 0, map[topicID]map[int32]bool{}, nil, true
 		return
@@ -395,16 +448,17 @@ func (s *sim) pass() {
 // left by itself at that moment, as clients do.
 func (s *sim) fireUntil(at time.Duration) {
 	s.w.advance(at, func(key string, e coordinator.Effects) {
-		if len(e.Records) == 0 {
+		s.deliver(e.Replies)
+		t, _ := parseTimer(key)
+		if len(e.Records) == 0 || t.what == timerHold {
 			return
 		}
 		s.note("%v fires %s", s.w.since, showTimer(key))
-		t, _ := parseTimer(key)
 		for _, m := range s.members {
 			if m.id != t.member {
 				continue
 			}
-			if t.what == timerSession && !m.away {
+			if t.what == timerSession && !m.away && m.epoch != 0 { // a static member that was fenced has to wait for this
 				s.fail("%s is thrown out, but was heard of %v ago", m.id, s.w.since-m.heard)
 			}
 			m.away, m.has = true, nil
@@ -471,6 +525,9 @@ func (s *sim) settle() {
 	}
 	s.check(true)
 	g := s.w.s.consumer("g")
+	if len(s.waiting) > 0 || len(g.held) > 0 {
+		s.fail("%d heartbeats were never answered, %d are held", len(s.waiting), len(g.held))
+	}
 	if g == nil || g.stateName() != "Stable" || len(g.members) != len(s.alive()) {
 		s.fail("the group does not settle")
 	}

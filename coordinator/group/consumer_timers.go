@@ -11,6 +11,7 @@ const (
 	timerRevoke = "revoke" // a member has to have given up partitions
 	timerRejoin = "rejoin" // a member of the classic protocol has to have answered to a rebalance by a JoinGroup
 	timerResync = "resync" // and to its JoinGroup by a SyncGroup
+	timerHold   = "hold"   // a heartbeat that is held back
 	timerRegex  = "regex"  // the next piece of resolving a group's regular expressions
 )
 
@@ -113,6 +114,10 @@ func (g *consumerGroup) fire(s *Shard, now coordinator.Now, fired timer) coordin
 	if fired.what == timerRegex {
 		t.resolve()
 		return t.e
+	}
+	if fired.what == timerHold {
+		t.heldOver(fired.member)
+		return t.finish()
 	}
 	m, c := g.members[fired.member], g.timers[fired.member]
 	if m == nil {

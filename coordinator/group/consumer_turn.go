@@ -22,6 +22,8 @@ type turn struct {
 	// made says that g is new, or was of another kind until now; from is the classic group that it was.
 	made bool
 	from *classicGroup
+	// waits says that the member of this heartbeat got nothing new, and waits for partitions that others have.
+	waits bool
 	// soft says that more than records changes what the group is: a group was made or ended, a member's deadlines ended with it.
 	soft bool
 }
@@ -163,6 +165,8 @@ type advance struct {
 	bump                bool // the group epoch, whether or not the topics changed
 	subscriptionChanged bool
 	owned               []kmsg.ConsumerGroupHeartbeatRequestTopic
+	// known is the epoch that the member knows, if that is not its last: it may ask again with it.
+	known int32
 }
 
 // advance brings the group to a new epoch if need be, its target to the group's epoch, and the member to the target. It returns the
@@ -318,10 +322,15 @@ func (t *turn) reconcile(m *consumerMember, target partitionsOf, epoch int32, a 
 	if !ok {
 		return nil, refuse(kerr.FencedMemberEpoch, "The consumer group member is in a unknown state. The member must abandon all its partitions and rejoin.")
 	}
+	if a.known > 0 && next != m {
+		next = next.next()
+		next.previousEpoch = a.known
+	}
 	if next.equal(m) {
 		return m, nil
 	}
 	t.write(next.currentRecord(t.g.id))
+	t.wake(m, next)
 	if next.classic == nil {
 		if next.state == memberUnrevoked {
 			t.setRevoke(next)
