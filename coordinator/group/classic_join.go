@@ -24,6 +24,7 @@ func (s *Shard) JoinGroup(now coordinator.Now, c Client, h coordinator.Handle, r
 	if timeout < s.d.Settings.Int("group.min.session.timeout.ms") || timeout > s.d.Settings.Int("group.max.session.timeout.ms") {
 		return reply(h, joinError(req.Version, req.MemberID, kerr.InvalidSessionTimeout))
 	}
+	req.Protocols = distinctProtocols(req.Protocols)
 	var e coordinator.Effects
 	g := s.groups[req.Group]
 	if g != nil && g.consumer != nil {
@@ -51,6 +52,16 @@ func (s *Shard) JoinGroup(now coordinator.Now, c Client, h coordinator.Handle, r
 	}
 	s.join(&e, now, g.classic, c, h, req)
 	return e
+}
+
+// distinctProtocols keeps the first of those with one name: a member votes once for each.
+func distinctProtocols(list []kmsg.JoinGroupRequestProtocol) []kmsg.JoinGroupRequestProtocol {
+	seen := make(map[string]bool, len(list))
+	return slices.DeleteFunc(list, func(p kmsg.JoinGroupRequestProtocol) bool {
+		again := seen[p.Name]
+		seen[p.Name] = true
+		return again
+	})
 }
 
 // join decides about a member of a classic group.
