@@ -30,8 +30,10 @@ type argParser struct {
 
 	commands     []*argParser
 	commandsDest string // gets the name of the command
-	title        string // of the commands; "positional arguments" without
-	titleText    string
+	// commandsMetavar stands for the list of the commands in the usage, if it is set.
+	commandsMetavar string
+	title           string // of the commands; "positional arguments" without
+	titleText       string
 }
 
 // argGroup is a group of arguments: with a title in the help, or of which only one may be given.

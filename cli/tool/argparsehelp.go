@@ -159,8 +159,11 @@ func (p *argParser) upper() []string {
 	return parts
 }
 
-// commandChoice is the list of the commands.
+// commandChoice is the list of the commands, or what stands for it.
 func (p *argParser) commandChoice() string {
+	if p.commandsMetavar != "" {
+		return p.commandsMetavar
+	}
 	var names []string
 	for _, c := range p.commands {
 		names = append(names, c.command)
