@@ -219,8 +219,8 @@ func producerPartitioner(s settings) kgo.Partitioner {
 }
 
 // consumerOptions are the client library's for a consumer's settings, without what it consumes.
-func consumerOptions(s settings) ([]kgo.Opt, error) {
-	reset, err := resetOffset(s["auto.offset.reset"])
+func consumerOptions(s settings, now time.Time) ([]kgo.Opt, error) {
+	reset, err := resetOffset(s["auto.offset.reset"], now)
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +287,7 @@ func balancer(strategy string) kgo.GroupBalancer {
 }
 
 // resetOffset reads auto.offset.reset.
-func resetOffset(v string) (kgo.Offset, error) {
+func resetOffset(v string, now time.Time) (kgo.Offset, error) {
 	switch v {
 	case "earliest":
 		return kgo.NewOffset().AtStart(), nil
@@ -298,7 +298,7 @@ func resetOffset(v string) (kgo.Offset, error) {
 	}
 	if text, ok := strings.CutPrefix(v, "by_duration:"); ok {
 		if d, err := parseDuration(text); err == nil && d >= 0 {
-			return kgo.NewOffset().AfterMilli(-d.Milliseconds()), nil // relative: the caller adds now
+			return kgo.NewOffset().AfterMilli(now.Add(-d).UnixMilli()), nil
 		}
 	}
 	return kgo.Offset{}, thrown(classConfig, "Invalid value %s for configuration auto.offset.reset: Invalid value `%s` for configuration auto.offset.reset. "+
