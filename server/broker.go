@@ -217,6 +217,9 @@ func socketConfig(cfg *config.Static) (s SocketConfig) {
 			*v = int(n)
 		}
 	}
+	if !cfg.IsSet("socket.send.buffer.bytes") {
+		s.NearSendBuffer = nearSendBuffer
+	}
 	return s
 }
 

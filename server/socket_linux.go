@@ -29,6 +29,7 @@ type socket struct {
 	inTraffic bool
 	wantClose bool
 	closed    bool
+	goOn      func() // what is posted when the peer has read; made with the first await, on the loop
 }
 
 func (s *socket) open(g gnet.Conn) {
@@ -206,6 +207,13 @@ func (w *writables) await(s *socket) error {
 			return err
 		}
 	}
+	if s.goOn == nil {
+		s.goOn = func() {
+			if !s.closed {
+				s.conn.onWritable()
+			}
+		}
+	}
 	id := s.key()
 	ev := unix.EpollEvent{Events: unix.EPOLLOUT | unix.EPOLLONESHOT, Fd: int32(uint32(id)), Pad: int32(uint32(id >> 32))}
 	err := unix.EpollCtl(w.fd, unix.EPOLL_CTL_MOD, s.fd, &ev)
@@ -250,11 +258,7 @@ func (w *writables) run(fd int) {
 			delete(w.waiting, id)
 			w.mu.Unlock()
 			if s != nil {
-				s.post(func() {
-					if !s.closed {
-						s.conn.onWritable()
-					}
-				})
+				s.post(s.goOn)
 			}
 		}
 	}

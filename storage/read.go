@@ -120,6 +120,9 @@ func (l *Log) readSegment(s *segment, o ReadOptions, bound int64) (res ReadResul
 		return ReadResult{Truncated: true}, true, nil
 	}
 	left := limit - p.position
+	if size := int64(p.size); n >= size && n < 2*size {
+		f.near.note(p)
+	}
 	res.Truncated = n < left
 	res.FirstBatchIncomplete = n < int64(p.size)
 	now := l.env.monoMs()
@@ -159,12 +162,17 @@ func (l *Log) locate(f *segmentFiles, offset, limit int64) (p place, found bool,
 			return p, p.size > 0 && p.position < limit, nil
 		}
 	}
-	from, err := l.lookup(f, offset)
-	if err != nil {
-		return p, false, err
+	from, known := f.near.find(offset, limit)
+	if !known {
+		if from, err = l.lookup(f, offset); err != nil {
+			return p, false, err
+		}
 	}
 	r := newBatchReader(f.log, from, limit, headersOnly)
 	defer r.close()
+	if known {
+		r.headerOnly()
+	}
 	for r.next() {
 		if last := r.batch.LastOffset(); last >= offset {
 			return place{r.batch.BaseOffset(), last, r.position, r.size}, true, nil
@@ -221,11 +229,7 @@ func (l *Log) lookup(f *segmentFiles, offset int64) (int64, error) {
 			return 0, err
 		}
 	}
-	e, i, err := offsetIndexKind().floor(f.idx, base, n, offset)
-	if err != nil || i < 0 {
-		return 0, err
-	}
-	return e.val, nil
+	return f.near.floor(f, n, offset)
 }
 
 // indexCount is the number of entries of an inactive segment; files opened while it was active know too few.

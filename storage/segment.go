@@ -52,6 +52,7 @@ type segmentFiles struct {
 	tidx vfs.File // guarded by mu until set
 	idxN int      // entries in idx when it was opened
 	tixN int
+	near hints
 }
 
 // Evicted implements cache.Resource.
