@@ -59,11 +59,19 @@ serving KAFKA_BROKER_ID=2 KAFKA_ZOOKEEPER_CONNECT=zookeeper:2181 KAFKA_ADVERTISE
 check "ZooKeeper's variables" ends 0
 check "ZooKeeper's variables" says "broker 2 at localhost:9092"
 check "ZooKeeper's words" says "[KafkaServer id=2] started"
-for n in zookeeper-server-start /opt/kafka/bin/zookeeper-server-start.sh zookeeper-server-stop; do
+for n in zookeeper-server-start /opt/kafka/bin/zookeeper-server-start.sh; do
   fresh
-  inside -- $n /tmp/zookeeper.properties
+  put tmp/zookeeper.properties <<< clientPort=2182
+  inside -- bash -c "$n /tmp/zookeeper.properties & cub wait localhost 2182 5; rc=\$?; kill -TERM \$!; wait \$!; exit \$((rc + \$?))"
   check "$n" ends 0
+  check "$n" says "Creating new log file"
 done
+fresh
+inside ZOOKEEPER_CLIENT_PORT=2183 -- bash -c "$run & cub wait localhost 2183 5; rc=\$?; kill -TERM \$!; wait \$!; exit \$((rc + \$?))"
+check "in the place of cp-zookeeper" ends 0
+fresh
+inside -- zookeeper-server-stop
+check "zookeeper-server-stop" ends 0
 
 # Cluster ids and preflight checks
 fresh
