@@ -226,3 +226,19 @@ func BenchmarkAssignUniform(b *testing.B) {
 		})
 	}
 }
+
+// The assignor that most members want is used; of two that as many want, the one that Java's HashMap has first.
+func TestPreferredAssignor(t *testing.T) {
+	f := func(counts map[string]int, want string) {
+		t.Helper()
+		g := newConsumerGroup("g")
+		g.assignors = counts
+		if got := g.preferred("fallback", nil, nil); got != want {
+			t.Errorf("of %v %s is preferred, want %s", counts, got, want)
+		}
+	}
+	f(nil, "fallback")
+	f(map[string]int{"range": 1}, "range")
+	f(map[string]int{"range": 2, "uniform": 1}, "range")
+	f(map[string]int{"range": 1, "uniform": 1}, "uniform")
+}

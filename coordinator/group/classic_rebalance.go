@@ -1,6 +1,8 @@
 package group
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -210,27 +212,8 @@ func (g *classicGroup) selectProtocol() string {
 			}
 		}
 	}
-	names := make([]string, 0, len(count))
-	for n := range count {
-		names = append(names, n)
-	}
-	buckets := int32(16)
-	for len(names)*4 > int(buckets)*3 {
-		buckets *= 2
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		ha, hb := coordinator.HashCode(a), coordinator.HashCode(b)
-		ha, hb = (ha^int32(uint32(ha)>>16))&(buckets-1), (hb^int32(uint32(hb)>>16))&(buckets-1)
-		if ha != hb {
-			return int(ha - hb)
-		}
-		if a < b {
-			return -1
-		}
-		return 1
-	})
 	best := ""
-	for _, n := range names {
+	for _, n := range hashMapOrder(count) {
 		if count[n] > count[best] {
 			best = n
 		}
@@ -262,4 +245,19 @@ func (g *classicGroup) subscriptions() map[string]bool {
 		}
 	}
 	return topics
+}
+
+// hashMapOrder lists the keys in the order in which Java's HashMap has them, but for those that share a bucket: these by name.
+func hashMapOrder(m map[string]int) []string {
+	names := slices.Collect(maps.Keys(m))
+	buckets := int32(16)
+	for len(names)*4 > int(buckets)*3 {
+		buckets *= 2
+	}
+	bucket := func(name string) int32 {
+		h := coordinator.HashCode(name)
+		return (h ^ int32(uint32(h)>>16)) & (buckets - 1)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(bucket(a), bucket(b)), cmp.Compare(a, b)) })
+	return names
 }

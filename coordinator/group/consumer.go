@@ -183,7 +183,7 @@ func (g *consumerGroup) sorted() []*consumerMember {
 	return out
 }
 
-// preferred is the assignor that most members want; with as many for two of them, the first by name. Counts are those of the group with
+// preferred is the assignor that most members want; with as many for two of them, the one that Java's HashMap has first, as in Kafka. Counts are those of the group with
 // old replaced by new, either of which may be nil.
 func (g *consumerGroup) preferred(fallback string, old, new *consumerMember) string {
 	counts := g.assignors
@@ -202,7 +202,7 @@ func (g *consumerGroup) preferred(fallback string, old, new *consumerMember) str
 		}
 	}
 	best, most := fallback, 0
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
+	for _, name := range hashMapOrder(counts) {
 		if counts[name] > most {
 			best, most = name, counts[name]
 		}
