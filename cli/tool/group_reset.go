@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // resetter finds new offsets for groups, as Kafka's GroupOffsetsResetter.
@@ -37,6 +39,10 @@ func (r *resetter) ends(ctx context.Context, tps []topicPartition) (map[topicPar
 func (r *resetter) offsets(ctx context.Context, tps []topicPartition, at int64) (map[topicPartition]int64, error) {
 	found, err := r.admin.offsets(ctx, tps, at)
 	if err != nil {
+		if _, topic, unknown := strings.Cut(err.Error(), "because metadata for topic `"); unknown {
+			r.e.logError("org.apache.kafka.clients.admin.internals.PartitionLeaderStrategy", "[AdminClient clientId=adminclient-1] Received unknown topic error for topic "+
+				strings.TrimSuffix(topic, "` could not be found"), exceptionOf(kerr.UnknownTopicOrPartition.Code, nil))
+		}
 		return nil, wrapped(classRuntime, err)
 	}
 	return found, nil

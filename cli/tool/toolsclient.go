@@ -2,5 +2,5 @@ package tool
 
 // clientTools produce, consume and look after groups.
 func clientTools() []Tool {
-	return []Tool{consoleConsumerTool(), consoleProducerTool(), consumerGroupsTool(), groupsTool()}
+	return []Tool{consoleConsumerTool(), consoleProducerTool(), consumerGroupsTool(), consumerPerfTool(), groupsTool()}
 }
