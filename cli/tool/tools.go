@@ -36,5 +36,7 @@ func Find(name string) (Tool, bool) {
 
 // adminTools look after a cluster.
 func adminTools() []Tool {
-	return nil
+	return []Tool{
+		topicsTool(),
+	}
 }
