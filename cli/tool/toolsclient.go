@@ -2,5 +2,5 @@ package tool
 
 // clientTools produce, consume and look after groups.
 func clientTools() []Tool {
-	return []Tool{consoleConsumerTool(), consoleProducerTool(), consumerGroupsTool(), consumerPerfTool(), groupsTool()}
+	return []Tool{consoleConsumerTool(), consoleProducerTool(), producerPerfTool(), consumerGroupsTool(), consumerPerfTool(), groupsTool()}
 }
