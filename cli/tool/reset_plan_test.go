@@ -63,7 +63,7 @@ func TestParseTopicArg(t *testing.T) {
 			t.Errorf("%q: got %s, want %s", arg, got, want)
 		}
 	}
-	f("t:0,2", "[{t 0} {t 2}]")
+	f("t:0,2", "[t-0 t-2]")
 	f("t:a", "Invalid partition 'a' specified in topic arg 't:a''")
 	f("t:", "Invalid topic arg 't:', expected topic name and partitions")
 	f("t:1:2", "Invalid topic arg 't:1:2', expected topic name and partitions")
