@@ -12,6 +12,7 @@ import (
 
 	"github.com/kaja-mq/kaja/internal/clock"
 	"github.com/kaja-mq/kaja/internal/vfs"
+	"github.com/kaja-mq/kaja/server"
 )
 
 // Exit codes.
@@ -38,7 +39,8 @@ type Process struct {
 	// TempDir is where --ephemeral puts its directory.
 	TempDir string
 
-	start startFunc
+	start   startFunc
+	content *server.Content // what serve starts with; nil nothing
 }
 
 // usageError is a wrong command line.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kaja-mq/kaja/config"
+	"github.com/kaja-mq/kaja/server"
 )
 
 // broker is what serve needs of a running one.
@@ -28,6 +29,7 @@ type startFunc func(p *Process, cfg *config.Static, log zerolog.Logger) (broker,
 
 func (p *Process) serveCommand() *cobra.Command {
 	var overrides []string
+	var content string
 	var ephemeral bool
 	c := &cobra.Command{
 		Use:     "serve [server.properties]",
@@ -46,12 +48,16 @@ func (p *Process) serveCommand() *cobra.Command {
 			if len(args) == 1 {
 				src.FileName = args[0]
 			}
+			if content != "" {
+				src.Overrides = append(src.Overrides, "kaja.content="+content)
+			}
 			return p.serve(src)
 		},
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	c.Flags().StringArrayVar(&overrides, "override", nil, "set `KEY=VALUE`, stronger than file and environment; may be repeated")
+	c.Flags().StringVar(&content, "content", "", "make the topics and records of this `FILE` (YAML) that are missing; see docs/content.md")
 	c.Flags().BoolVar(&ephemeral, "ephemeral", false, "keep the data in a temporary directory and remove it at the end")
 	return c
 }
@@ -85,6 +91,9 @@ func (p *Process) serve(src config.Sources) (err error) {
 	for _, w := range warnings {
 		log.Warn().Msg(w)
 	}
+	if err := p.readContent(cfg); err != nil {
+		return err
+	}
 	p.limitMemory(log)
 	b, stop, err := p.startUnlessStopped(cfg, base)
 	if err != nil {
@@ -96,6 +105,22 @@ func (p *Process) serve(src config.Sources) (err error) {
 	log.Info().Str("took", round(p.Clock.Mono().Sub(begin))).Str("version", version()).Str("listeners", listenerText(cfg)).Str("data", strings.Join(cfg.LogDirs(), ",")).Msg("serving")
 	announce(log, cfg)
 	return p.wait(b, log)
+}
+
+// readContent reads what the broker is to start with, before anything else is done: a mistake in it leaves no trace.
+func (p *Process) readContent(cfg *config.Static) error {
+	if name := cfg.Content(); name != "" {
+		data, err := p.FS.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("cannot read the content: %w", err)
+		}
+		if p.content, err = server.ParseContent(nil, name, data); err != nil {
+			return err
+		}
+	}
+	var err error
+	p.content, err = server.ParseCreateTopics(p.content, cfg.CreateTopics())
+	return err
 }
 
 // startUnlessStopped starts the broker. A signal meanwhile (recovery may take long) is heeded as soon as it serves; a second one ends the

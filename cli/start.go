@@ -32,7 +32,8 @@ func (r *running) fail(err error) {
 
 func startServer(p *Process, cfg *config.Static, log zerolog.Logger) (broker, error) {
 	r := &running{done: make(chan struct{})}
-	b, err := server.Start(server.Options{Config: cfg, FS: p.FS, Clock: p.Clock, Log: log, ClusterID: cfg.ClusterID(), Failed: r.fail})
+	b, err := server.Start(server.Options{Config: cfg, FS: p.FS, Clock: p.Clock, Log: log, ClusterID: cfg.ClusterID(), Content: p.content, Failed: r.fail})
+	p.content = nil // its records may be large
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ const RootLogger = "root"
 const LoggerPrefix = "kaja."
 
 // components are the loggers besides root, sorted. Kafka has one for each class; those names are not known here.
-var components = [...]string{"kaja.console", "kaja.controller", "kaja.group-coordinator", "kaja.handler", "kaja.metadata-log", "kaja.network", "kaja.replica", "kaja.storage",
+var components = [...]string{"kaja.console", "kaja.content", "kaja.controller", "kaja.group-coordinator", "kaja.handler", "kaja.metadata-log", "kaja.network", "kaja.replica", "kaja.storage",
 	"kaja.txn-coordinator"}
 
 // levels of log4j, in the order in which Kafka lists them.

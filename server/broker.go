@@ -31,6 +31,8 @@ type Options struct {
 	Log    zerolog.Logger
 	// ClusterID is the cluster's id if it is given from outside; "" takes the one on disk, or makes one.
 	ClusterID string
+	// Content, if set, is made before clients are let in.
+	Content *Content
 	// Engine is shared with other brokers of the process; nil makes one that the broker closes.
 	Engine *Engine
 	// Failed, if set, hears once that the broker can't go on (last log directory or metadata log lost): it must be closed and the process
@@ -106,6 +108,9 @@ func Start(o Options) (_ *Broker, err error) {
 	b.assignDirs(b.images.Load(), nil)
 	b.reportOffline() // what failed since the registration
 	b.store.Start()
+	if err := b.applyContent(); err != nil {
+		return nil, err
+	}
 	b.handler = b.newHandler()
 	b.net.serve = b.handler
 	for _, l := range b.listening {

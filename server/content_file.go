@@ -1,0 +1,426 @@
+package server
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kaja-mq/kaja/config"
+	"github.com/kaja-mq/kaja/protocol/batch"
+)
+
+// ParseContent reads a content file (docs/content.md) into c, which may be nil. Errors are one line that begins with the name and the line.
+func ParseContent(c *Content, name string, data []byte) (*Content, error) {
+	if c == nil {
+		c = &Content{}
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, yamlError(name, err)
+	}
+	if len(doc.Content) == 0 {
+		return c, nil // nothing, or comments only
+	}
+	p := contentParser{name: name}
+	root, err := p.fields(doc.Content[0], "the file", "topics")
+	if err != nil {
+		return nil, err
+	}
+	topics, err := p.list(root["topics"], "topics")
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range topics {
+		t, err := p.topic(n)
+		if err != nil {
+			return nil, err
+		}
+		if !c.add(t) {
+			return nil, p.errorf(n, "topic %s is there twice; keep one of them", t.name)
+		}
+	}
+	return c, nil
+}
+
+// yamlLine is how the library tells where a text is malformed.
+var yamlLine = regexp.MustCompile(`^yaml: (?:unmarshal errors:\s*)?line (\d+): (?s:(.*))`)
+
+func yamlError(name string, err error) error {
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		return fmt.Errorf("%s:%s: %s", name, m[1], strings.Join(strings.Fields(m[2]), " "))
+	}
+	return fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+}
+
+// contentParser turns nodes into what they mean.
+type contentParser struct{ name string }
+
+func (p *contentParser) at(n *yaml.Node) string { return p.name + ":" + strconv.Itoa(n.Line) }
+
+func (p *contentParser) errorf(n *yaml.Node, format string, args ...any) error {
+	return fmt.Errorf("%s: %s", p.at(n), fmt.Sprintf(format, args...))
+}
+
+// real follows an alias.
+func real(n *yaml.Node) *yaml.Node {
+	if n != nil && n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+func isNull(n *yaml.Node) bool {
+	return n == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
+}
+
+// fields takes a mapping apart whose keys are among those known.
+func (p *contentParser) fields(n *yaml.Node, what string, known ...string) (map[string]*yaml.Node, error) {
+	out := map[string]*yaml.Node{}
+	if n = real(n); isNull(n) {
+		return out, nil
+	}
+	if n.Kind != yaml.MappingNode {
+		return nil, p.errorf(n, "%s must be made of keys and values (%s: …)", what, known[0])
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := n.Content[i]
+		if !slices.Contains(known, k.Value) {
+			return nil, p.errorf(k, "%s has no %s; known are %s", what, k.Value, strings.Join(known, ", "))
+		}
+		if out[k.Value] != nil {
+			return nil, p.errorf(k, "%s is there twice", k.Value)
+		}
+		out[k.Value] = real(n.Content[i+1])
+	}
+	return out, nil
+}
+
+func (p *contentParser) list(n *yaml.Node, what string) ([]*yaml.Node, error) {
+	if isNull(n) {
+		return nil, nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		return nil, p.errorf(n, "%s must be a list: each entry begins with a dash", what)
+	}
+	out := make([]*yaml.Node, len(n.Content))
+	for i := range n.Content {
+		out[i] = real(n.Content[i])
+	}
+	return out, nil
+}
+
+func (p *contentParser) topic(n *yaml.Node) (contentTopic, error) {
+	t := contentTopic{at: p.at(n), partitions: -1, replicas: -1}
+	if n.Kind == yaml.ScalarNode { // "- orders" is a topic with defaults
+		t.name = n.Value
+		return t, p.checkTopic(n, &t)
+	}
+	f, err := p.fields(n, "a topic", "name", "partitions", "replicas", "configs", "records")
+	if err != nil {
+		return t, err
+	}
+	if isNull(f["name"]) {
+		return t, p.errorf(n, "a topic needs a name")
+	}
+	if t.name, err = p.scalar(f["name"], "name"); err != nil {
+		return t, err
+	}
+	partitions, err := p.count(f["partitions"], "partitions", math.MaxInt32)
+	if err != nil {
+		return t, err
+	}
+	replicas, err := p.count(f["replicas"], "replicas", math.MaxInt16)
+	if err != nil {
+		return t, err
+	}
+	t.partitions, t.replicas = int32(partitions), int16(replicas)
+	if t.configs, err = p.configs(f["configs"]); err != nil {
+		return t, err
+	}
+	if err := p.checkTopic(n, &t); err != nil {
+		return t, err
+	}
+	records, err := p.list(f["records"], "records")
+	if err != nil {
+		return t, err
+	}
+	for _, rn := range records {
+		r, err := p.record(rn)
+		if err != nil {
+			return t, err
+		}
+		if r.key == nil && t.compacted() {
+			return t, p.errorf(rn, "topic %s is compacted: its records need a key", t.name)
+		}
+		if t.partitions > 0 && r.partition >= t.partitions {
+			return t, p.errorf(rn, "topic %s has %d partitions, numbered from 0; there is no %d", t.name, t.partitions, r.partition)
+		}
+		t.records = append(t.records, r)
+	}
+	return t, nil
+}
+
+func (p *contentParser) checkTopic(n *yaml.Node, t *contentTopic) error {
+	if !legalTopic.MatchString(t.name) || t.name == "." || t.name == ".." {
+		return p.errorf(n, "%q cannot be the name of a topic: letters, digits, dots, _ and - are allowed, 249 at most", t.name)
+	}
+	return nil
+}
+
+// legalTopic is Kafka's rule for names of topics.
+var legalTopic = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+
+func (t *contentTopic) compacted() bool {
+	for _, c := range t.configs {
+		if c.name == "cleanup.policy" {
+			return slices.Contains(strings.Split(strings.ReplaceAll(c.value, " ", ""), ","), "compact")
+		}
+	}
+	return false
+}
+
+func (p *contentParser) scalar(n *yaml.Node, what string) (string, error) {
+	if n.Kind != yaml.ScalarNode || isNull(n) {
+		return "", p.errorf(n, "%s must be a single value", what)
+	}
+	return n.Value, nil
+}
+
+// count is a number from 1, -1 when it is left out.
+func (p *contentParser) count(n *yaml.Node, what string, most int64) (int64, error) {
+	if isNull(n) {
+		return -1, nil
+	}
+	v, err := strconv.ParseInt(n.Value, 10, 64)
+	if n.Kind != yaml.ScalarNode || err != nil || v < 1 || v > most {
+		return 0, p.errorf(n, "%s must be a number from 1 to %d; leave it out for the broker's default", what, most)
+	}
+	return v, nil
+}
+
+func (p *contentParser) configs(n *yaml.Node) (out []contentConfig, _ error) {
+	if isNull(n) {
+		return nil, nil
+	}
+	if n.Kind != yaml.MappingNode {
+		return nil, p.errorf(n, "configs must be made of keys and values (retention.ms: 60000)")
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], real(n.Content[i+1])
+		value := v.Value
+		if v.Kind == yaml.SequenceNode { // cleanup.policy: [compact, delete]
+			var parts []string
+			for _, e := range v.Content {
+				parts = append(parts, real(e).Value)
+			}
+			value = strings.Join(parts, ",")
+		} else if v.Kind != yaml.ScalarNode || isNull(v) {
+			return nil, p.errorf(v, "%s must be a value or a list of values", k.Value)
+		}
+		if err := config.ValidateTopic(k.Value, value); err != nil {
+			return nil, p.errorf(k, "%s", err.Error())
+		}
+		out = append(out, contentConfig{k.Value, value})
+	}
+	return out, nil
+}
+
+func (p *contentParser) record(n *yaml.Node) (contentRecord, error) {
+	r := contentRecord{at: p.at(n), partition: -1, timestamp: -1}
+	f, err := p.fields(n, "a record", "key", "value", "headers", "partition", "timestamp")
+	if err != nil {
+		return r, err
+	}
+	if _, ok := f["value"]; !ok {
+		return r, p.errorf(n, "a record needs a value (null makes a tombstone)")
+	}
+	if r.key, err = p.bytes(f["key"]); err != nil {
+		return r, err
+	}
+	if r.value, err = p.bytes(f["value"]); err != nil {
+		return r, err
+	}
+	if v := f["partition"]; !isNull(v) {
+		i, err := strconv.ParseInt(v.Value, 10, 32)
+		if v.Kind != yaml.ScalarNode || err != nil || i < 0 {
+			return r, p.errorf(v, "partition must be a number from 0; leave it out to let the key decide")
+		}
+		r.partition = int32(i)
+	}
+	if v := f["timestamp"]; !isNull(v) {
+		if r.timestamp, err = p.timestamp(v); err != nil {
+			return r, err
+		}
+	}
+	r.headers, err = p.headers(f["headers"])
+	return r, err
+}
+
+// timestamp is milliseconds, or a time as ISO 8601 writes it.
+func (p *contentParser) timestamp(n *yaml.Node) (int64, error) {
+	if ms, err := strconv.ParseInt(n.Value, 10, 64); err == nil && ms >= 0 {
+		return ms, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", time.DateOnly} {
+		if t, err := time.Parse(layout, n.Value); err == nil && n.Kind == yaml.ScalarNode && t.UnixMilli() >= 0 {
+			return t.UnixMilli(), nil
+		}
+	}
+	return 0, p.errorf(n, "timestamp must be milliseconds or a time such as 2026-01-31T12:00:00Z")
+}
+
+func (p *contentParser) headers(n *yaml.Node) (out []batch.Header, _ error) {
+	if isNull(n) {
+		return nil, nil
+	}
+	if n.Kind != yaml.MappingNode {
+		return nil, p.errorf(n, "headers must be made of keys and values")
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		v, err := p.bytes(real(n.Content[i+1]))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, batch.Header{Key: n.Content[i].Value, Value: v})
+	}
+	return out, nil
+}
+
+// bytes is what a key, value or header is in a record: text as it stands, null, !!binary decoded, anything nested as JSON.
+func (p *contentParser) bytes(n *yaml.Node) ([]byte, error) {
+	switch {
+	case isNull(n):
+		return nil, nil
+	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!binary":
+		b, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Value), ""))
+		if err != nil {
+			return nil, p.errorf(n, "is no base64: %v", err)
+		}
+		return append([]byte{}, b...), nil
+	case n.Kind == yaml.ScalarNode:
+		return []byte(n.Value), nil
+	}
+	return p.json(nil, n)
+}
+
+// maxJSON bounds a value: aliases can make a small file huge.
+const maxJSON = 16 << 20
+
+// json keeps the order of keys, which a map would lose.
+func (p *contentParser) json(dst []byte, n *yaml.Node) ([]byte, error) {
+	if len(dst) > maxJSON {
+		return nil, p.errorf(n, "the value is larger than %d MiB", maxJSON>>20)
+	}
+	var err error
+	switch n = real(n); n.Kind {
+	case yaml.MappingNode:
+		dst = append(dst, '{')
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			k, err := json.Marshal(real(n.Content[i]).Value)
+			if err != nil {
+				return nil, p.errorf(n, "%v", err)
+			}
+			if dst, err = p.json(append(append(dst, k...), ':'), n.Content[i+1]); err != nil {
+				return nil, err
+			}
+		}
+		return append(dst, '}'), nil
+	case yaml.SequenceNode:
+		dst = append(dst, '[')
+		for i, e := range n.Content {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			if dst, err = p.json(dst, e); err != nil {
+				return nil, err
+			}
+		}
+		return append(dst, ']'), nil
+	}
+	var v any = n.Value
+	if tag := n.ShortTag(); tag == "!!int" || tag == "!!float" || tag == "!!bool" || tag == "!!null" {
+		if err := n.Decode(&v); err != nil {
+			return nil, p.errorf(n, "%v", err)
+		}
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, p.errorf(n, "%s cannot be written as JSON", n.Value)
+	}
+	return append(dst, b...), nil
+}
+
+// createTopicsVariable is the variable that container images know for topics.
+const createTopicsVariable = "KAFKA_CREATE_TOPICS"
+
+// ParseCreateTopics reads the value of KAFKA_CREATE_TOPICS into c, which may be nil: name[:partitions[:replicas[:cleanup.policy]]], separated
+// by commas or line breaks. A topic that is in c already stays as it is there.
+func ParseCreateTopics(c *Content, text string) (*Content, error) {
+	n := 0
+	for _, entry := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '\n' || r == '\r' }) {
+		entry = strings.TrimSpace(entry)
+		if entry == "" {
+			continue
+		}
+		n++
+		t, err := createTopicsEntry(entry)
+		if err != nil {
+			return nil, fmt.Errorf("%s: entry %d (%s): %w", createTopicsVariable, n, entry, err)
+		}
+		t.at = fmt.Sprintf("%s: entry %d (%s)", createTopicsVariable, n, entry)
+		if c == nil {
+			c = &Content{}
+		}
+		c.add(t)
+	}
+	return c, nil
+}
+
+func createTopicsEntry(entry string) (contentTopic, error) {
+	t := contentTopic{partitions: -1, replicas: -1}
+	f := strings.SplitN(entry, ":", 4)
+	for i := range f {
+		f[i] = strings.TrimSpace(f[i])
+	}
+	number := func(i int, what string, bits int) (int64, error) {
+		if i >= len(f) || f[i] == "" {
+			return -1, nil
+		}
+		v, err := strconv.ParseInt(f[i], 10, bits)
+		if err != nil || v < 1 {
+			return 0, fmt.Errorf("%s must be a number from 1; the form is name:partitions:replicas:cleanup.policy", what)
+		}
+		return v, nil
+	}
+	if t.name = f[0]; !legalTopic.MatchString(t.name) || t.name == "." || t.name == ".." {
+		return t, fmt.Errorf("%q cannot be the name of a topic", t.name)
+	}
+	partitions, err := number(1, "partitions", 32)
+	if err != nil {
+		return t, err
+	}
+	replicas, err := number(2, "replicas", 16)
+	if err != nil {
+		return t, err
+	}
+	t.partitions, t.replicas = int32(partitions), int16(replicas)
+	if len(f) == 4 && f[3] != "" {
+		policy := strings.ReplaceAll(f[3], "+", ",") // the comma is taken
+		if err := config.ValidateTopic("cleanup.policy", policy); err != nil {
+			return t, fmt.Errorf("the fourth part is a cleanup.policy (compact, delete or compact+delete): %w", err)
+		}
+		t.configs = append(t.configs, contentConfig{"cleanup.policy", policy})
+	}
+	return t, nil
+}
