@@ -15,7 +15,7 @@ RUN ?=
 FUZZTIME ?= 30s
 ARGS ?=
 
-.PHONY: help build run test race lint fuzz sim bench bench-versus compat compat-kafka eos nightly check cover dist clean tidy
+.PHONY: help build run test race lint fuzz sim bench bench-versus bench-groups compat compat-kafka eos nightly check cover dist clean tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ bench: ## benchmarks of the hot paths (PKG, RUN narrow it)
 
 bench-versus: ## cost beside Apache Kafka 4.4.0, written to docs/performance.md; about ten minutes (ARGS="-rounds 6 -only fetch"; KAFKA_HOME or ../shared names Kafka)
 	go run ./scripts/versus -out docs/performance.md $(ARGS)
+
+bench-groups: ## 200 members at once, idle groups, 100,000 committed offsets, the price of a heartbeat, against their limits; a minute (../shared names Kafka)
+	scripts/groups
 
 compat: ## foreign clients and tools against kaja (ARGS="sarama java" picks some; needs a C compiler, Java, Python, Node, kcat)
 	scripts/compat kaja $(ARGS)

@@ -4,7 +4,7 @@
 //
 // Modes: produce, fetch (large requests, CPU seconds per GiB); small (one request after the other: produce, metadata, apiversions, fetch,
 // heartbeat, consumer-heartbeat, commit, transaction: microseconds per request); tail (produce to a waiting consumer); conns, idle, first,
-// topics, group, compact.
+// topics, group, compact; groups (idle ones), offsets (committed, then loaded by a broker that starts again).
 //
 // Owns: nothing of the broker but what it creates there. Requests are encoded once and answers are cut up by hand, so that the generator
 // takes as little as possible of the machine that the broker runs on. Figures are CPU seconds (user and system) of the broker's process,

@@ -30,6 +30,7 @@ func modes() map[string]mode {
 	return map[string]mode{
 		"produce": produceMode, "fetch": fetchMode, "small": smallMode, "tail": tailMode, "conns": connsMode, "idle": idleMode,
 		"first": firstMode, "topics": topicsMode, "group": groupMode, "compact": compactMode,
+		"groups": groupsMode, "offsets": offsetsMode,
 	}
 }
 

@@ -87,7 +87,7 @@ func smallExchange(w *wire, o *options, kind string, i int, id [16]byte, acks in
 	case "fetch":
 		return exchange{fetchAsk{id: id, partition: partition, maxBytes: 1}.frame(), func(b []byte) error { _, err := fetched(b); return err }}, nil
 	case "heartbeat":
-		return classicMember(w, fmt.Sprintf("%s-%d-%d", o.topic, i, time.Now().UnixNano()))
+		return classicMember(w, fmt.Sprintf("%s-%d-%d", o.topic, i, time.Now().UnixNano()), 30_000)
 	case "consumer-heartbeat":
 		return consumerMember(w, fmt.Sprintf("%s-c%d-%d", o.topic, i, time.Now().UnixNano()), o.topic)
 	case "commit":
@@ -129,12 +129,12 @@ func loading(code int16) bool {
 }
 
 // classicMember joins a group alone and gives its heartbeat.
-func classicMember(w *wire, group string) (exchange, error) {
+func classicMember(w *wire, group string, sessionMs int32) (exchange, error) {
 	if err := coordinator(w, group, 0); err != nil {
 		return exchange{}, err
 	}
 	join := kmsg.NewPtrJoinGroupRequest()
-	join.Group, join.SessionTimeoutMillis, join.RebalanceTimeoutMillis, join.ProtocolType = group, 30_000, 30_000, "consumer"
+	join.Group, join.SessionTimeoutMillis, join.RebalanceTimeoutMillis, join.ProtocolType = group, sessionMs, 30_000, "consumer"
 	p := kmsg.NewJoinGroupRequestProtocol()
 	p.Name, p.Metadata = "range", []byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 	join.Protocols = append(join.Protocols, p)
