@@ -15,7 +15,7 @@ import (
 // moment: in it the owner, who has heartbeated just now too, gives up.
 
 // holdFor is how long: enough for a client to let go of partitions and say so, short beside a session and a poll.
-const holdFor = 100 * time.Millisecond
+const holdFor = 200 * time.Millisecond
 
 // heldHeartbeat is a heartbeat of a member that waits for partitions of others.
 type heldHeartbeat struct {

@@ -124,7 +124,7 @@ func (s *sim) step() {
 	case n < 11: // a moment: heartbeats that are held back are answered, or not yet
 		refuse := s.w.refuse
 		s.w.refuse = nil
-		s.fireUntil(s.w.since + time.Duration(s.rnd.IntN(120))*time.Millisecond)
+		s.fireUntil(s.w.since + time.Duration(s.rnd.IntN(240))*time.Millisecond)
 		s.w.refuse = refuse
 	case len(alive) > 0:
 		s.beat(alive[s.rnd.IntN(len(alive))], false)
