@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/kaja-mq/kaja/protocol"
 	"github.com/kaja-mq/kaja/storage"
 )
 
@@ -46,7 +47,7 @@ type Log interface {
 	OnHighWatermark(hw int64)
 	StartVerification(pid int64, epoch int16, sequence int32, supportsEpochBump bool) (guard uint64, err error)
 	VerificationHolds(pid int64, guard uint64) bool
-	AbortedTxns(from, to int64) ([]storage.AbortedTxn, error)
+	AbortedTxnsIn(r protocol.FileRange, from int64) ([]storage.AbortedTxn, error)
 	Producers() []storage.ProducerState
 	DeleteRecordsTo(offset int64) error
 	NeedsFlush(after storage.AppendResult) bool

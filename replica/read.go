@@ -101,7 +101,7 @@ func (p *Partition) readLog(st *state, o ReadOptions, r ReadResult, upTo int64) 
 	}
 	r.Range = got.Range
 	if o.ReadCommitted && o.Replica < 0 && r.Range != nil {
-		aborted, err := st.log.AbortedTxns(o.Offset, upTo)
+		aborted, err := st.log.AbortedTxnsIn(r.Range, o.Offset)
 		if err != nil {
 			r.Range.Release()
 			return failed(clientError(err))

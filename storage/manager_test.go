@@ -340,6 +340,80 @@ func TestFlushGroup(t *testing.T) {
 	}
 }
 
+// TestAbortedTxnsIn: a reader hears of every aborted transaction in what it got, and of few behind it, however many there are. The numbers
+// with an index entry for each 150 bytes are what Kafka 4.4 answers.
+func TestAbortedTxnsIn(t *testing.T) {
+	d := newTestDisk(t)
+	d.cfg.IndexIntervalBytes = 150
+	m := d.open()
+	l := mustCreate(t, m)
+	record := func(pid int64, seq int32) {
+		t.Helper()
+		o := batch.PlainOptions(0, batch.NoLeaderEpoch)
+		if pid >= 0 {
+			o.ProducerID, o.ProducerEpoch, o.BaseSequence, o.Transactional = pid, 0, seq, true
+		}
+		b := batch.NewBuilder(nil, o)
+		b.Append(0, startTime().UnixMilli(), []byte("k0"), []byte("v0"))
+		data, err := b.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Append(data, AppendOptions{LeaderEpoch: 1, Verified: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range int32(200) {
+		record(7, 2*i)
+		record(7, 2*i+1)
+		data := batch.AppendMarker(nil, 7, 0, batch.Marker{Commit: i == 3, Timestamp: startTime().UnixMilli()})
+		if _, err := l.Append(data, AppendOptions{LeaderEpoch: 1, Origin: OriginCoordinator}); err != nil {
+			t.Fatal(err)
+		}
+		record(-1, 0)
+	}
+	f := func(l *Log, from int64, maxBytes int, want string) {
+		t.Helper()
+		r, err := l.Read(ReadOptions{Offset: from, MaxBytes: maxBytes, MinOne: true, UpTo: l.LogEndOffset()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Range.Release()
+		got, err := l.AbortedTxnsIn(r.Range, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var first []int64
+		for _, a := range got {
+			first = append(first, a.FirstOffset)
+		}
+		if fmt.Sprint(first) != want {
+			t.Errorf("aborted in %d bytes from %d: %v, want %s", maxBytes, from, first, want)
+		}
+	}
+	check := func(l *Log) {
+		t.Helper()
+		f(l, 0, 1, "[0]")
+		f(l, 0, 200, "[0]")
+		f(l, 2, 1, "[0 4]")
+		f(l, 3, 1, "[4]")
+		f(l, 4, 1, "[4]")
+		f(l, 12, 300, "[16]")
+		f(l, 400, 600, "[400 404 408]")
+		f(l, 796, 1<<20, "[796]")
+		f(l, 799, 1<<20, "[]")
+	}
+	check(l)
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m = d.open()
+	check(mustCreate(t, m))
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestTransactions: the first unstable offset and the aborted ranges, also after a restart, clean or not, and across segments.
 func TestTransactions(t *testing.T) {
 	d := newTestDisk(t)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"sort"
 
 	"github.com/kaja-mq/kaja/internal/vfs"
 )
@@ -125,8 +126,9 @@ func (x *txnIndex) append(t AbortedTxn) error {
 // collect appends to dst the transactions that a read of [fetchOffset, upperBound) has to know. done says that later segments
 // cannot hold more of them, as the last stable offset of an entry has passed the upper bound.
 func (x *txnIndex) collect(dst []AbortedTxn, fetchOffset, upperBound int64) (_ []AbortedTxn, done bool) {
-	for _, t := range x.entries {
-		if t.LastOffset >= fetchOffset && t.FirstOffset < upperBound {
+	first := sort.Search(len(x.entries), func(i int) bool { return x.entries[i].LastOffset >= fetchOffset })
+	for _, t := range x.entries[first:] {
+		if t.FirstOffset < upperBound {
 			dst = append(dst, t)
 		}
 		if t.LastStableOffset >= upperBound {
