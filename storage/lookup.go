@@ -340,7 +340,7 @@ func (l *Log) StartVerification(pid int64, epoch int16, sequence int32, supports
 	if err := l.needProducers(); err != nil {
 		return 0, err
 	}
-	return l.producers.startVerification(pid, epoch, sequence, supportsEpochBump, l.env.nowMs()), nil
+	return l.producers.startVerification(pid, epoch, sequence, supportsEpochBump, l.env.nowMs())
 }
 
 // VerificationHolds says whether guard is that of the verification under way.

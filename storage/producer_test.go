@@ -81,14 +81,20 @@ func (a args) check() producerCheck {
 	return producerCheck{Origin: origin, Verified: !unverified, TransactionVersion: int16(a.num("tv", 0))}
 }
 
+// refusal is the name of the code that a client sees.
+func refusal(err error) string {
+	var ke *kerr.Error
+	if errors.As(err, &ke) {
+		return ke.Message + "\n"
+	}
+	return "error " + err.Error() + "\n"
+}
+
 func (s *producerScript) append(b batch.Batch, c producerCheck) string {
 	dup, found, err := s.p.analyze(b, c)
-	var ke *kerr.Error
 	switch {
-	case errors.As(err, &ke):
-		return ke.Message + "\n"
 	case err != nil:
-		return "error " + err.Error() + "\n"
+		return refusal(err)
 	case found:
 		return fmt.Sprintf("duplicate of %d..%d at %d\n", dup.firstOffset(), dup.lastOffset, dup.timestamp)
 	}
@@ -120,7 +126,10 @@ func (s *producerScript) run(t *testing.T, verb string, a args) string {
 		m.SetBaseOffset(s.leo)
 		return s.append(m, c)
 	case "verify":
-		guard := s.p.startVerification(a.num("pid", 1), int16(a.num("epoch", 0)), int32(a.num("seq", 0)), a["bump"] != "", a.num("at", 100))
+		guard, err := s.p.startVerification(a.num("pid", 1), int16(a.num("epoch", 0)), int32(a.num("seq", 0)), a["bump"] != "", a.num("at", 100))
+		if err != nil {
+			return refusal(err)
+		}
 		return fmt.Sprintf("guard %d verified %v\n", guard, s.p.verified(a.num("pid", 1), guard))
 	case "hw":
 		s.p.onHighWatermark(a.num("at", 0))

@@ -1,6 +1,12 @@
 package storage
 
-import "github.com/kaja-mq/kaja/protocol/batch"
+import (
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/kaja-mq/kaja/protocol/batch"
+)
 
 // verification is the question, asked of the transaction coordinator, whether a partition is part of a producer's transaction
 // (KIP-890). The batches that arrive meanwhile must not start above the lowest sequence seen.
@@ -13,10 +19,14 @@ type verification struct {
 }
 
 // startVerification notes that a transactional batch of the producer waits for the coordinator's word, and gives the guard that
-// its append must show to verified. Guard 0: the transaction is open here already and nothing has to be asked.
-func (p *producers) startVerification(id int64, epoch int16, seq int32, supportsEpochBump bool, nowMs int64) (guard uint64) {
+// its append must show to verified. Guard 0: the transaction is open here already and nothing has to be asked. A batch of an epoch that the
+// log has seen the end of is refused before anybody is asked (UnifiedLog.maybeStartTransactionVerification): a marker has fenced its producer.
+func (p *producers) startVerification(id int64, epoch int16, seq int32, supportsEpochBump bool, nowMs int64) (guard uint64, err error) {
+	if e := p.entries[id]; e != nil && epoch < e.epoch {
+		return 0, fmt.Errorf("epoch %d of producer %d has been followed by %d: %w", epoch, id, e.epoch, kerr.InvalidProducerEpoch)
+	}
 	if p.hasOngoingTxn(id, epoch) {
-		return 0
+		return 0, nil
 	}
 	v := p.verifications[id]
 	if v == nil {
@@ -33,7 +43,7 @@ func (p *producers) startVerification(id int64, epoch int16, seq int32, supports
 	case epoch > v.epoch:
 		v.epoch, v.lowestSequence = epoch, seq
 	}
-	return v.guard
+	return v.guard, nil
 }
 
 // verified says whether the guard is that of the verification under way: an answer that comes after the transaction has ended
