@@ -21,7 +21,7 @@ import (
 // Seen on Apache 4.4: an unknown topic or partition does not end a wait, an error of the log does; such refusals follow the others in
 // the response and carry an empty list of aborted transactions, errors of the log a null one; session errors come with session id 0 and
 // no topics; a session by ids keeps the names it found, so that a deleted topic becomes UNKNOWN_TOPIC_OR_PARTITION in it and one made again
-// INCONSISTENT_TOPIC_ID; a last fetched epoch beyond the leader's is OFFSET_OUT_OF_RANGE.
+// INCONSISTENT_TOPIC_ID; an isolation level that there is not is UNKNOWN_SERVER_ERROR, before topic ids for each partition too; a last fetched epoch beyond the leader's is OFFSET_OUT_OF_RANGE.
 //
 // fetch_session.go has the sessions, fetch_plan.go what is read and when it is answered, fetch_response.go the bytes. Records do not
 // pass through here: a response is header pieces and file ranges.
@@ -73,7 +73,7 @@ func (h *Handler) fetch(c Call) {
 	f.options(&req)
 	f.asks(&req)
 	if f.read.Replica < 0 && !isolationKnown(req.IsolationLevel) {
-		f.refuse(kerr.UnknownServerError)
+		f.refuseAll(kerr.UnknownServerError)
 		return
 	}
 	ctx, err := h.Data.Sessions.begin(&f.session, h.Clock.Mono())
@@ -167,9 +167,7 @@ func (f *fetchCall) resolve(img *metadata.Image) {
 			kept = append(kept, e)
 			continue
 		}
-		e.early = true
-		e.res = replica.ReadResult{HighWatermark: -1, LastStableOffset: -1, LogStartOffset: -1}
-		e.aborted = true
+		e.fail(e.err)
 		f.tail = append(f.tail, e)
 	}
 	f.entries = kept
@@ -301,6 +299,26 @@ func (f *fetchCall) refuse(err error) {
 	r := fetchResponse{version: f.version, code: codeOf(err), codeOf: codeOf}
 	f.c.ReplySplice(r.encode())
 	f.h.Data.fetches.put(f)
+}
+
+// refuseAll answers with an error of the request: before topic ids it is told of each partition too.
+func (f *fetchCall) refuseAll(err error) {
+	r := fetchResponse{version: f.version, code: codeOf(err), codeOf: codeOf}
+	if !f.usesIDs {
+		f.takeAll()
+		for i := range f.entries {
+			f.entries[i].fail(err)
+		}
+		r.entries = f.entries
+	}
+	f.c.ReplySplice(r.encode())
+	f.h.Data.fetches.put(f)
+}
+
+// fail makes the entry one that was refused before the log was asked.
+func (e *fetchEntry) fail(err error) {
+	e.err, e.early, e.aborted = err, true, true
+	e.res = replica.ReadResult{HighWatermark: -1, LastStableOffset: -1, LogStartOffset: -1}
 }
 
 // answer sends what was read.

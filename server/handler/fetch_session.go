@@ -228,8 +228,7 @@ func (s *FetchSessions) create(entries []fetchEntry, usesIDs, follower bool, now
 	x := &fetchSession{usesIDs: usesIDs, follower: follower, created: now, epoch: 1, partitions: make(map[sessionKey]*sessionPartition, len(entries))}
 	for i := range entries {
 		e := &entries[i]
-		// The log start that was just told is not remembered: the first incremental answer names every partition once more.
-		x.addLocked(&sessionPartition{fetchPartition: e.fetchPartition, highWatermark: e.res.HighWatermark, logStart: -1, replica: e.replica})
+		x.addLocked(&sessionPartition{fetchPartition: e.fetchPartition, highWatermark: e.res.HighWatermark, logStart: e.res.LogStartOffset, replica: e.replica})
 	}
 	for x.id == 0 || s.sessions[x.id] != nil {
 		x.id = s.newID() & 0x7fffffff

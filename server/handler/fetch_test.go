@@ -29,6 +29,20 @@ func TestFetchEveryVersion(t *testing.T) {
 	}
 }
 
+// An isolation level that there is not fails the whole request; before topic ids each partition is told so too.
+func TestFetchOfUnknownIsolation(t *testing.T) {
+	n := newDataNode(t)
+	const each = "a/0 code=-1 hw=-1 bytes=0, a/7 code=-1 hw=-1 bytes=0"
+	for v, want := range map[int16]string{4: each, 7: "error -1, " + each, 12: "error -1, " + each, 13: "error -1", 18: "error -1"} {
+		for _, level := range []int8{-1, 2} {
+			req := fetchReq("a/0@0", "a/7@0")
+			req.IsolationLevel = level
+			r := answerOf[*kmsg.FetchResponse](t, n.send(req, v), req)
+			eq(t, fmt.Sprint("v", v), told(r), want)
+		}
+	}
+}
+
 func TestFetchErrorsNeverSpoilTheNeighbours(t *testing.T) {
 	n := newDataNode(t)
 	n.mustProduce("a", 0, plainBatch(t, 1))
@@ -140,7 +154,7 @@ func TestSessionOutlivesItsTopic(t *testing.T) {
 		eq(t, what, n.fetched(next, 17), want)
 	}
 	next.SessionEpoch = 0
-	step("first incremental", "a/0 code=0 hw=0 bytes=0")
+	step("first incremental", "")
 	step("nothing new", "")
 	n.apply(&record.RemoveTopicRecord{TopicID: topicIDOf("a")})
 	step("deleted", "a/0 code=3 hw=-1 bytes=0")

@@ -113,10 +113,10 @@ func (h *Handler) offsetOf(c Call, img *metadata.Image, req *kmsg.ListOffsetsReq
 	var err error
 	var local *replica.Partition
 	switch {
-	case !timestampKnown(p.Timestamp, req.Version):
-		err = kerr.UnsupportedVersion
 	case req.ReplicaID == consumerReplica && !isolationKnown(req.IsolationLevel):
 		err = kerr.UnknownServerError
+	case !timestampKnown(p.Timestamp, req.Version):
+		err = kerr.UnsupportedVersion
 	default:
 		local, err = h.replicaOf(img, topic, p.Partition)
 	}

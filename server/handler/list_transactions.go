@@ -3,6 +3,7 @@ package handler
 import (
 	"errors"
 	"regexp"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -81,7 +82,7 @@ func txnFilter(req *kmsg.ListTransactionsRequest) (f txn.Filter, unknown []strin
 	for _, name := range req.StateFilters {
 		if s, ok := txn.StateOf(name); ok {
 			f.States = append(f.States, s)
-		} else {
+		} else if !slices.Contains(unknown, name) {
 			unknown = append(unknown, name)
 		}
 	}

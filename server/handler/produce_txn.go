@@ -82,7 +82,7 @@ func (pc *produceCall) toVerify() (v TxnVerification, asked []int, err error) {
 			continue // the log decides
 		}
 		if v.ProducerID >= 0 && (id != v.ProducerID || epoch != v.ProducerEpoch) {
-			return v, nil, kerr.InvalidProducerIDMapping // more than one producer in a transactional request
+			return v, nil, &recordsError{kerr.InvalidProducerIDMapping, "Transactional records contained more than one producer ID"}
 		}
 		v.ProducerID, v.ProducerEpoch = id, epoch
 		p.guard, p.err = p.replica.StartVerification(id, epoch, b.baseSequence(), pc.version >= 12)

@@ -40,16 +40,10 @@ func TestListOffsetsOfRepeated(t *testing.T) {
 	f(0, "a: 0 code=42 offset=-1 1 code=0 offset=3 b: 0 code=0 offset=0", topic("a", 0), topic("b", 0), topic("a", 1, 0))
 	f(0, "", topic("a"))
 	f(9, "a: 1 code=-1 offset=-1", topic("a", 1))
-}
-
-// TestFetchOfUnknownIsolation: the whole fetch is refused.
-func TestFetchOfUnknownIsolation(t *testing.T) {
-	n := newDataNode(t)
-	req := fetchReq("a/0@0")
-	req.IsolationLevel = 7
-	r := answerOf[*kmsg.FetchResponse](t, n.send(req, 18), req)
-	eq(t, "code", r.ErrorCode, -1)
-	eq(t, "topics", len(r.Topics), 0)
+	special := topic("a", 1)
+	special.Partitions[0].Timestamp = -100 // no version has it
+	f(0, "a: 1 code=35 offset=-1", special)
+	f(9, "a: 1 code=-1 offset=-1", special)
 }
 
 // TestDeleteRecordsOfRepeated: of a partition that a request names twice the later offset counts.

@@ -111,21 +111,54 @@ func (n *txnNode) end(id string, pid int64, epoch int16, commit bool, version in
 
 func (n *txnNode) produceIn(id string, pid int64, epoch int16, seq int32, version int16) int16 {
 	n.Helper()
+	return n.producedIn(id, pid, epoch, seq, version).ErrorCode
+}
+
+func (n *txnNode) producedIn(id string, pid int64, epoch int16, seq int32, version int16) kmsg.ProduceResponseTopicPartition {
+	n.Helper()
 	req := produceReq("a", 0, plainBatch(n, 1, func(o *batch.Options) {
 		o.Transactional, o.ProducerID, o.ProducerEpoch, o.BaseSequence = true, pid, epoch, seq
 	}))
 	req.TransactionID = &id
 	r := answerOf[*kmsg.ProduceResponse](n, n.send(req, version), req)
-	return r.Topics[0].Partitions[0].ErrorCode
+	return r.Topics[0].Partitions[0]
+}
+
+// Records of two producers in one transactional request are refused as a whole, with the reason.
+func TestProduceOfTwoProducersInTransaction(t *testing.T) {
+	n := newTxnNode(t)
+	pid, epoch := n.init("x")
+	n.add("x", pid, epoch, 3, false, 0, 1)
+	req := produceReq("a", 0, nil)
+	req.TransactionID = kmsg.StringPtr("x")
+	for p := range int32(2) {
+		rp := req.Topics[0].Partitions[0]
+		rp.Partition = p
+		rp.Records = plainBatch(t, 1, func(o *batch.Options) {
+			o.Transactional, o.ProducerID, o.ProducerEpoch, o.BaseSequence = true, pid, epoch+int16(p), 0
+		})
+		req.Topics[0].Partitions = append(req.Topics[0].Partitions[:p], rp)
+	}
+	r := answerOf[*kmsg.ProduceResponse](t, n.send(req, 9), req)
+	for _, p := range r.Topics[0].Partitions {
+		if p.ErrorCode != kerr.InvalidProducerIDMapping.Code || p.ErrorMessage == nil || *p.ErrorMessage == "" {
+			t.Errorf("partition %d: %+v", p.Partition, p)
+		}
+	}
 }
 
 func (n *txnNode) add(id string, pid int64, epoch int16, version int16, verify bool, partitions ...int32) string {
 	n.Helper()
+	return n.addOf(id, pid, epoch, version, verify, "a", partitions...)
+}
+
+func (n *txnNode) addOf(id string, pid int64, epoch int16, version int16, verify bool, topic string, partitions ...int32) string {
+	n.Helper()
 	req := kmsg.NewPtrAddPartitionsToTxnRequest()
 	req.TransactionalID, req.ProducerID, req.ProducerEpoch = id, pid, epoch
-	req.Topics = []kmsg.AddPartitionsToTxnRequestTopic{{Topic: "a", Partitions: partitions}}
+	req.Topics = []kmsg.AddPartitionsToTxnRequestTopic{{Topic: topic, Partitions: partitions}}
 	tx := kmsg.AddPartitionsToTxnRequestTransaction{TransactionalID: id, ProducerID: pid, ProducerEpoch: epoch, VerifyOnly: verify}
-	tx.Topics = []kmsg.AddPartitionsToTxnRequestTransactionTopic{{Topic: "a", Partitions: partitions}}
+	tx.Topics = []kmsg.AddPartitionsToTxnRequestTransactionTopic{{Topic: topic, Partitions: partitions}}
 	req.Transactions = []kmsg.AddPartitionsToTxnRequestTransaction{tx}
 	r := answerOf[*kmsg.AddPartitionsToTxnResponse](n, n.send(req, version), req)
 	var out []string
@@ -221,6 +254,9 @@ func TestProduceInTransaction(t *testing.T) {
 	if code := n.produceIn("x", pid, epoch, 1, 12); code != 47 {
 		t.Errorf("Produce with the epoch of the ended transaction: %d, want 47", code)
 	}
+	if r := n.producedIn("x", pid, epoch, 1, 12); r.LogStartOffset != -1 {
+		t.Errorf("refused before the log was asked, with log start %d", r.LogStartOffset)
+	}
 	// The older way, and the coordinator away.
 	pid, epoch = n.init("y")
 	if got := n.add("y", pid, epoch, 3, false, 0); got != "0:0" {
@@ -253,6 +289,10 @@ func TestAddPartitionsToTxn(t *testing.T) {
 	}
 	f("x", pid, 3, false, "0:55 9:3", 0, 9)
 	f("", pid, 3, false, "0:42", 0)
+	internal := n.addOf("x", pid, epoch, 3, false, offsetsTopic, 0)
+	if want := fmt.Sprintf("0:%d", kerr.TopicAuthorizationFailed.Code); internal != want {
+		t.Errorf("an internal topic from a client: %s, want %s", internal, want)
+	}
 	f("x", pid+1, 4, false, "0:49", 0)
 	f("y", pid, 5, false, "0:49", 0)
 	f("x", pid, 5, true, fmt.Sprintf("0:%d", kerr.TransactionAbortable.Code), 0)
@@ -283,6 +323,9 @@ func (n *txnNode) commitOffsets(pid int64, epoch int16, version int16, change fu
 	r := answerOf[*kmsg.TxnOffsetCommitResponse](n, n.send(req, version), req)
 	var out []string
 	for _, t := range r.Topics {
+		if len(t.Partitions) == 0 {
+			out = append(out, t.Topic+" without partitions")
+		}
 		for _, p := range t.Partitions {
 			out = append(out, fmt.Sprint(p.ErrorCode))
 		}
@@ -304,6 +347,7 @@ func TestTxnOffsetCommit(t *testing.T) {
 	f("not added, v4", epoch, 4, nil, "120 120 3 3 3 3")
 	f("fenced", epoch+1, 3, nil, "47 47 3 3 3 3")
 	f("fenced, adding", epoch+1, 5, nil, "47 47 3 3 3 3")
+	f("a topic without partitions", epoch, 3, func(r *kmsg.TxnOffsetCommitRequest) { r.Topics[0].Partitions = nil }, "3 3 3")
 	f("nothing left", epoch, 3, func(r *kmsg.TxnOffsetCommitRequest) { r.Topics = r.Topics[1:] }, "3 3 3")
 	f("no group", epoch, 3, func(r *kmsg.TxnOffsetCommitRequest) { r.Group = "" }, "24 24 3 3 3 3")
 	f("topic ids, adding", epoch, 6, nil, "0 0 3 100 100 100")
@@ -339,6 +383,9 @@ func TestWriteTxnMarkers(t *testing.T) {
 	f("a", 0, epoch+1, 2, 0)
 	f("a", 0, epoch+1, 2, 0)
 	f("a", 0, epoch, 1, 47)
+	f("a", 0, -1, 1, -1) // no marker can be made of it
+	pid = -1
+	f("a", 0, 0, 1, -1)
 	if got := n.lso("a", 0); got != "3 of 3" {
 		t.Errorf("LSO %s, want 3 of 3", got)
 	}
@@ -391,7 +438,7 @@ func TestListTransactions(t *testing.T) {
 	}
 	f(0, nil, "0 [] idle:Empty open:Ongoing")
 	f(0, func(r *kmsg.ListTransactionsRequest) { r.StateFilters = []string{"Ongoing", "Odd"} }, "0 [Odd] open:Ongoing")
-	f(0, func(r *kmsg.ListTransactionsRequest) { r.StateFilters = []string{"Odd"} }, "0 [Odd]")
+	f(0, func(r *kmsg.ListTransactionsRequest) { r.StateFilters = []string{"Odd", "odd", "Odd"} }, "0 [Odd odd]")
 	f(1, func(r *kmsg.ListTransactionsRequest) { r.ProducerIDFilters = []int64{idle} }, "0 [] idle:Empty")
 	f(1, func(r *kmsg.ListTransactionsRequest) { r.DurationFilterMillis = 0 }, "0 [] idle:Empty")
 	f(2, func(r *kmsg.ListTransactionsRequest) { r.TransactionalIDPattern = kmsg.StringPtr("o|op.n") }, "0 [] open:Ongoing")

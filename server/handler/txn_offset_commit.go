@@ -13,7 +13,7 @@ import (
 //	v1 throttle  v2 leader epoch  v3 flexible, member (KIP-447)  v4 TRANSACTION_ABORTABLE (KIP-890)  v5 adds itself to the transaction (KIP-890)
 //	v6 topic ids
 //
-// Seen on Apache 4.4: unknown topics and partitions are refused one by one, the rest is committed; then the group's id is looked at, the transaction is
+// Seen on Apache 4.4: unknown topics and partitions are refused one by one, the rest is committed, and a topic without partitions is not answered; then the group's id is looked at, the transaction is
 // verified, the member comes last. Deviations: none.
 func (h *Handler) txnOffsetCommit(c Call) {
 	req := kmsg.NewPtrTxnOffsetCommitRequest()
@@ -89,6 +89,9 @@ func (oc *txnCommit) response(r *kmsg.TxnOffsetCommitResponse) *kmsg.TxnOffsetCo
 	for i, rt := range oc.req.Topics {
 		topic := kmsg.NewTxnOffsetCommitResponseTopic()
 		topic.Topic, topic.TopicID = rt.Topic, rt.TopicID
+		if len(rt.Partitions) == 0 {
+			continue
+		}
 		for _, p := range rt.Partitions {
 			rp := kmsg.NewTxnOffsetCommitResponseTopicPartition()
 			rp.Partition = p.Partition

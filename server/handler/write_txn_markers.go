@@ -14,7 +14,8 @@ import (
 //
 // Coordinators of other brokers send it, and kafka-transactions abort for a transaction that no coordinator knows any more. Seen on Apache 4.4: a
 // partition that this broker does not have is UNKNOWN_TOPIC_OR_PARTITION; markers of __consumer_offsets go through the group coordinator, whose
-// errors become NOT_LEADER_OR_FOLLOWER. Deviations: none.
+// errors become NOT_LEADER_OR_FOLLOWER; a marker without a producer id or epoch,
+// or of a negative transaction version, is UNKNOWN_SERVER_ERROR. Deviations: none.
 func (h *Handler) writeTxnMarkers(c Call) {
 	req := kmsg.NewPtrWriteTxnMarkersRequest()
 	if !decode(c, req) {
@@ -64,6 +65,10 @@ func markerOf(m *kmsg.WriteTxnMarkersRequestMarker, topic string, partition int3
 func (h *Handler) writeMarker(m TxnMarker, done func(code int16)) {
 	if _, err := h.replicaOf(h.Images(), m.Topic, m.Partition.Partition); err != nil {
 		done(kerr.UnknownTopicOrPartition.Code)
+		return
+	}
+	if m.ProducerID == -1 || m.ProducerID >= 0 && (m.ProducerEpoch == -1 || m.MarkerVersion < 0) {
+		done(kerr.UnknownServerError.Code) // no marker can be made of it: an illegal argument to Kafka
 		return
 	}
 	h.Txns.WriteMarker(m, func(err error) {
