@@ -169,14 +169,19 @@ func (p *contentParser) topic(n *yaml.Node) (contentTopic, error) {
 }
 
 func (p *contentParser) checkTopic(n *yaml.Node, t *contentTopic) error {
-	if !legalTopic.MatchString(t.name) || t.name == "." || t.name == ".." {
+	if !legalTopic(t.name) {
 		return p.errorf(n, "%q cannot be the name of a topic: letters, digits, dots, _ and - are allowed, 249 at most", t.name)
 	}
 	return nil
 }
 
 // legalTopic is Kafka's rule for names of topics.
-var legalTopic = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+func legalTopic(name string) bool {
+	return name != "" && len(name) <= 249 && name != "." && name != ".." && strings.Trim(name, topicCharacters) == ""
+}
+
+// topicCharacters are those that names of topics are made of.
+const topicCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 func (t *contentTopic) compacted() bool {
 	for _, c := range t.configs {
@@ -403,7 +408,7 @@ func createTopicsEntry(entry string) (contentTopic, error) {
 		}
 		return v, nil
 	}
-	if t.name = f[0]; !legalTopic.MatchString(t.name) || t.name == "." || t.name == ".." {
+	if t.name = f[0]; !legalTopic(t.name) {
 		return t, fmt.Errorf("%q cannot be the name of a topic", t.name)
 	}
 	partitions, err := number(1, "partitions", 32)
