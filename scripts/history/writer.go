@@ -262,9 +262,15 @@ func (w *writer) zombie(old *instance) {
 	w.h.ledger.count(&w.h.ledger.zombies)
 	w.produce(nil, old, map[int32]bool{}, true)
 	_, err, _ := w.endOnce(old, true)
-	if err != kerr.ProducerFenced && err != kerr.InvalidProducerEpoch {
+	if !fences(err, *old, w.p) {
 		w.h.problem("%s: EndTxn of a fenced producer (epoch %d): %v", w.name, old.epoch, err)
 	}
+}
+
+// fences tells whether err is how an instance learns that fresh has taken its place. Where the epochs of its producer id were used up it is
+// the id that does not fit any more (seen on Kafka 4.4).
+func fences(err *kerr.Error, old, fresh instance) bool {
+	return err == kerr.ProducerFenced || err == kerr.InvalidProducerEpoch || err == kerr.InvalidProducerIDMapping && fresh.id != old.id
 }
 
 // race starts a second instance while the first commits: one of them wins.
@@ -285,7 +291,7 @@ func (w *writer) race(t *transaction) {
 		w.ended(t, committed)
 	case lost:
 		w.ended(t, either)
-	case err == kerr.ProducerFenced || err == kerr.InvalidTxnState || err == kerr.InvalidProducerEpoch:
+	case err == kerr.InvalidTxnState || fences(err, old, fresh):
 		w.ended(t, aborted)
 	default:
 		w.h.problem("%s: EndTxn beside a new instance: %v", w.name, err)
