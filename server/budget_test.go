@@ -86,10 +86,10 @@ func TestRequestBudgets(t *testing.T) {
 	f("produce of 100 bytes", produceFrame(t, id, 100), 40, 2, 200, 1, 0)
 	f("produce of 16 KiB", produceFrame(t, id, 16<<10), 40, 2, 200, 1, 0)
 	f("produce of 64 KiB", produceFrame(t, id, 64<<10), 40, 3, 500, 1, 0)
-	f("fetch of 64 KiB", fetchFrame(id, 64<<10), 60<<10, 13, 1000, 0, 1)
-	f("fetch of 1 MiB", fetchFrame(id, 1<<20), 1<<19, 14, 1000, 0, 1)
+	f("fetch of 64 KiB", fetchFrame(id, 64<<10), 60<<10, 5, 400, 0, 1)
+	f("fetch of 1 MiB", fetchFrame(id, 1<<20), 1<<19, 8, 500, 0, 1)
 	f("Metadata", requestFrame(metadata), 60, 11, 800, 0, 0)
-	f("ApiVersions", requestFrame(versions), 300, 16, 3500, 0, 0)
+	f("ApiVersions", requestFrame(versions), 300, 4, 300, 0, 0)
 }
 
 func budgetBroker(t *testing.T, disk vfs.FS) (net.Conn, [16]byte) {

@@ -27,19 +27,20 @@ type conn struct {
 	tr                    transport
 	maxFrame              int
 
-	in       input
-	out      []byte // answers not written yet, from outDone on
-	outDone  int
-	mark     int           // length of out before the call in flight
-	splice   *spliceWriter // an answer of file ranges on its way
-	blocked  bool          // the peer has to read before more is written
-	call     *call         // reused as long as calls are not parked
-	inFlight bool          // call is being handled or parked
-	memWait  bool          // waiting for memory for the request that has begun
-	memHeld  int           // bytes reserved for the request that has begun or is in flight
-	paused   bool          // reading is paused
-	draining bool          // close when nothing is in flight and everything is written
-	dead     bool          // closed or about to be
+	in        input
+	out       []byte // answers not written yet, from outDone on
+	outDone   int
+	mark      int           // length of out before the call in flight
+	splice    *spliceWriter // an answer of file ranges on its way
+	spliceMem *spliceWriter // what splice points to; made with the first such answer
+	blocked   bool          // the peer has to read before more is written
+	call      *call         // reused as long as calls are not parked
+	inFlight  bool          // call is being handled or parked
+	memWait   bool          // waiting for memory for the request that has begun
+	memHeld   int           // bytes reserved for the request that has begun or is in flight
+	paused    bool          // reading is paused
+	draining  bool          // close when nothing is in flight and everything is written
+	dead      bool          // closed or about to be
 
 	ended      atomic.Bool  // for other goroutines: dead
 	lastActive atomic.Int64 // monotonic nanoseconds since the network's start

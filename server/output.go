@@ -90,7 +90,11 @@ func (c *conn) startSplice(h *protocol.RequestHeader, s *protocol.Splice) {
 	c.out = protocol.BeginFrame(c.out)
 	c.out = h.AppendResponseHeader(c.out)
 	protocol.EndFrame(c.out, start, n)
-	c.splice = &spliceWriter{s: s, large: n > inlineSpliceBytes}
+	if c.spliceMem == nil {
+		c.spliceMem = new(spliceWriter)
+	}
+	c.splice = c.spliceMem
+	*c.splice = spliceWriter{s: s, large: n > inlineSpliceBytes}
 	c.stepSplice()
 }
 

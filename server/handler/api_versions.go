@@ -1,11 +1,12 @@
 package handler
 
 import (
-	"regexp"
+	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/kaja-mq/kaja/metadata"
 	"github.com/kaja-mq/kaja/protocol"
 )
 
@@ -29,28 +30,81 @@ func (h *Handler) apiVersions(c Call) {
 	if !decode(c, req) {
 		return
 	}
-	resp := req.ResponseKind().(*kmsg.ApiVersionsResponse)
-	if resp.ErrorCode = h.checkApiVersions(req); resp.ErrorCode != 0 {
+	if code := h.checkApiVersions(req); code != 0 {
+		resp := req.ResponseKind().(*kmsg.ApiVersionsResponse)
+		resp.ErrorCode = code
 		c.Reply(resp)
 		return
 	}
 	if version >= 3 {
 		c.Conn().SetClientSoftware(req.ClientSoftwareName, req.ClientSoftwareVersion)
 	}
+	c.Reply(h.versions.answer(h, version))
+}
+
+// versionAnswers keeps the encoded answers under one image, by version: what every client asks first is always the same.
+type versionAnswers struct {
+	now atomic.Pointer[imageAnswers]
+}
+
+type imageAnswers struct {
+	image    *metadata.Image
+	versions [6]*encodedVersions // read only
+}
+
+// encodedVersions is an answer whose bytes are made already.
+type encodedVersions struct {
+	*kmsg.ApiVersionsResponse
+	bytes []byte
+}
+
+// AppendTo implements kmsg.Response.
+func (e *encodedVersions) AppendTo(dst []byte) []byte { return append(dst, e.bytes...) }
+
+// answer is that of a version which is served.
+func (v *versionAnswers) answer(h *Handler, version int16) kmsg.Response {
+	img := h.Images()
+	have := v.now.Load()
+	if have == nil || have.image != img {
+		have = &imageAnswers{image: img}
+	}
+	if e := have.versions[version]; e != nil {
+		return e
+	}
+	more := *have
+	resp := h.encodeVersions(img, version)
+	more.versions[version] = &encodedVersions{resp, resp.AppendTo(nil)}
+	v.now.Store(&more) // two at once: one of the two answers is made again later
+	return more.versions[version]
+}
+
+func (h *Handler) encodeVersions(img *metadata.Image, version int16) *kmsg.ApiVersionsResponse {
+	resp := kmsg.NewPtrApiVersionsResponse()
+	resp.Version = version
 	for _, a := range h.APIs() {
 		k := kmsg.NewApiVersionsResponseApiKey()
 		k.ApiKey, k.MinVersion, k.MaxVersion = a.Key, a.Min, a.Max
 		resp.ApiKeys = append(resp.ApiKeys, k)
 	}
-	h.addFeatures(resp)
-	c.Reply(resp)
+	addFeatures(img, resp)
+	return resp
 }
 
-// clientSoftwareName is what KIP-511 allows for the name and the version of a client.
-var clientSoftwareName = regexp.MustCompile(`^[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?$`)
+// isClientSoftware is what KIP-511 allows for the name and the version of a client: letters and digits, dots and dashes between them.
+func isClientSoftware(s string) bool {
+	for i := range len(s) {
+		switch b := s[i]; {
+		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9':
+		case (b == '-' || b == '.') && i > 0 && i < len(s)-1:
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
 
 func (h *Handler) checkApiVersions(req *kmsg.ApiVersionsRequest) int16 {
-	if req.Version >= 3 && (!clientSoftwareName.MatchString(req.ClientSoftwareName) || !clientSoftwareName.MatchString(req.ClientSoftwareVersion)) {
+	if req.Version >= 3 && (!isClientSoftware(req.ClientSoftwareName) || !isClientSoftware(req.ClientSoftwareVersion)) {
 		return kerr.InvalidRequest.Code
 	}
 	if req.Version < 5 {
@@ -76,7 +130,7 @@ var supportedFeatures = [...]kmsg.ApiVersionsResponseSupportedFeature{
 	{Name: "transaction.version", MinVersion: 0, MaxVersion: 2},
 }
 
-func (h *Handler) addFeatures(resp *kmsg.ApiVersionsResponse) {
+func addFeatures(img *metadata.Image, resp *kmsg.ApiVersionsResponse) {
 	if resp.Version < 3 {
 		return
 	}
@@ -85,7 +139,6 @@ func (h *Handler) addFeatures(resp *kmsg.ApiVersionsResponse) {
 			resp.SupportedFeatures = append(resp.SupportedFeatures, f)
 		}
 	}
-	img := h.Images()
 	resp.FinalizedFeaturesEpoch = img.Offset // as Kafka: the offset of the image that has them
 	for name, level := range img.Features() {
 		if level > 0 {

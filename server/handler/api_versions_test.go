@@ -32,7 +32,12 @@ func apiVersions(t *testing.T, version int16, change func(*kmsg.ApiVersionsReque
 	if change != nil {
 		change(req)
 	}
-	return serve(t, testHandler(), req).(*kmsg.ApiVersionsResponse)
+	resp := kmsg.NewPtrApiVersionsResponse() // as a client reads it
+	resp.SetVersion(version)
+	if err := resp.ReadFrom(serve(t, testHandler(), req).AppendTo(nil)); err != nil {
+		t.Fatal(err)
+	}
+	return resp
 }
 
 // As the recorded answers of 4.4.0 for every version.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"sync"
 
+	"github.com/kaja-mq/kaja/protocol"
 	"github.com/kaja-mq/kaja/replica"
 )
 
@@ -22,6 +23,7 @@ type DataPlane struct {
 
 	produces producePool
 	fetches  fetchPool
+	splices  protocol.SplicePool
 	parked   parkedFetches
 }
 

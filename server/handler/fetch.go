@@ -296,14 +296,14 @@ func (e *fetchEntry) topicID() [16]byte {
 
 // refuse answers with an error of the session.
 func (f *fetchCall) refuse(err error) {
-	r := fetchResponse{version: f.version, code: codeOf(err), codeOf: codeOf}
+	r := fetchResponse{version: f.version, code: codeOf(err), codes: f, splices: &f.h.Data.splices}
 	f.c.ReplySplice(r.encode())
 	f.h.Data.fetches.put(f)
 }
 
 // refuseAll answers with an error of the request: before topic ids it is told of each partition too.
 func (f *fetchCall) refuseAll(err error) {
-	r := fetchResponse{version: f.version, code: codeOf(err), codeOf: codeOf}
+	r := fetchResponse{version: f.version, code: codeOf(err), codes: f, splices: &f.h.Data.splices}
 	if !f.usesIDs {
 		f.takeAll()
 		for i := range f.entries {
@@ -321,9 +321,12 @@ func (e *fetchEntry) fail(err error) {
 	e.res = replica.ReadResult{HighWatermark: -1, LastStableOffset: -1, LogStartOffset: -1}
 }
 
+// code implements errorCodes.
+func (f *fetchCall) code(err error) int16 { return f.h.code(err, f.c) }
+
 // answer sends what was read.
 func (f *fetchCall) answer() {
-	r := fetchResponse{version: f.version, codeOf: func(err error) int16 { return f.h.code(err, f.c) }}
+	r := fetchResponse{version: f.version, codes: f, splices: &f.h.Data.splices}
 	f.entries = append(f.entries, f.tail...)
 	switch f.ctx.kind {
 	case sessionFull:

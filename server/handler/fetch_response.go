@@ -2,6 +2,7 @@ package handler
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -23,18 +24,24 @@ type fetchResponse struct {
 	sessionID int32
 	entries   []fetchEntry
 	brokers   []fetchBroker
-	codeOf    func(error) int16
+	codes     errorCodes
+	splices   *protocol.SplicePool
+}
+
+// errorCodes turns errors into codes, and logs those that have none of their own.
+type errorCodes interface {
+	code(err error) int16
 }
 
 // fetchPartitionOverhead is about the bytes of a partition without records, for the first guess of the buffer.
 const fetchPartitionOverhead = 64
 
-// spliceWriter writes header pieces between file ranges: one buffer, cut where ranges go.
+// spliceWriter writes header pieces between file ranges, in the memory of the Splice.
 type spliceWriter struct {
 	b        []byte
+	from     int // where the bytes begin that are no piece yet
 	flexible bool
-	cuts     []int
-	files    []protocol.FileRange
+	s        *protocol.Splice
 }
 
 func (w *spliceWriter) int16(v int16) { w.b = binary.BigEndian.AppendUint16(w.b, uint16(v)) }
@@ -77,21 +84,16 @@ func (w *spliceWriter) records(r protocol.FileRange) {
 		return
 	}
 	w.length(r.Len())
-	w.cuts = append(w.cuts, len(w.b))
-	w.files = append(w.files, r)
+	w.cut()
+	w.s.Pieces = append(w.s.Pieces, protocol.Piece{File: r})
 }
 
-func (w *spliceWriter) splice() *protocol.Splice {
-	s := &protocol.Splice{Pieces: make([]protocol.Piece, 0, 2*len(w.files)+1)}
-	from := 0
-	for i, at := range w.cuts {
-		s.Pieces = append(s.Pieces, protocol.Piece{Bytes: w.b[from:at:at]}, protocol.Piece{File: w.files[i]})
-		from = at
+// cut makes a piece of the bytes since the last one. Should b move later, the piece keeps the memory that it is in.
+func (w *spliceWriter) cut() {
+	if w.from < len(w.b) {
+		w.s.Pieces = append(w.s.Pieces, protocol.Piece{Bytes: w.b[w.from:len(w.b):len(w.b)]})
+		w.from = len(w.b)
 	}
-	if from < len(w.b) {
-		s.Pieces = append(s.Pieces, protocol.Piece{Bytes: w.b[from:]})
-	}
-	return s
 }
 
 // encode writes the response; the ranges of the entries go over to it.
@@ -102,7 +104,8 @@ func (r *fetchResponse) encode() *protocol.Splice {
 			n += fetchPartitionOverhead + len(r.entries[i].topic)
 		}
 	}
-	w := &spliceWriter{b: make([]byte, 0, n), flexible: r.version >= 12}
+	w := &spliceWriter{s: r.splices.Get(), flexible: r.version >= 12}
+	w.b = slices.Grow(w.s.Buf, n)
 	w.int32(0) // throttle time: the server's to set
 	if r.version >= 7 {
 		w.int16(r.code)
@@ -117,7 +120,9 @@ func (r *fetchResponse) encode() *protocol.Splice {
 		i = r.topic(w, i)
 	}
 	r.nodes(w)
-	return w.splice()
+	w.cut()
+	w.s.Buf = w.b
+	return w.s
 }
 
 // next is the index of the first entry from i on that is in the response.
@@ -167,7 +172,7 @@ func (r *fetchResponse) partition(w *spliceWriter, e *fetchEntry) {
 	w.int32(e.partition)
 	code := int16(0)
 	if e.err != nil {
-		code = r.codeOf(e.err)
+		code = r.codes.code(e.err)
 	}
 	w.int16(code)
 	w.int64(e.res.HighWatermark)

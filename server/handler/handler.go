@@ -39,12 +39,13 @@ type Handler struct {
 	Wheel *wheel.Wheel
 	Log   zerolog.Logger
 
-	table dispatch
+	table    dispatch
+	versions *versionAnswers
 }
 
 // New completes h, whose exported fields are set: it builds the dispatch table.
 func New(h Handler) *Handler {
-	h.table = newDispatch()
+	h.table, h.versions = newDispatch(), &versionAnswers{}
 	if h.Txns != nil && h.Data.Txn == nil {
 		h.Data.Txn = txnVerifier{&h}
 	}
