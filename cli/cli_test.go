@@ -229,9 +229,6 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	f(ExitUsage, "unknown flag: --nope", "serve", "--nope")
 	f(ExitUsage, "serve takes one server.properties", "serve", "a", "b")
 	f(ExitUsage, "version takes no arguments", "version", "x")
-	f(ExitUsage, "kafka-storage needs one of", "kafka-storage")
-	f(ExitUsage, "argument --config/-c is required", "kafka-storage", "format")
-	f(ExitUsage, "unknown flag: --x", "kafka-storage", "format", "--x")
 }
 
 func TestVersion(t *testing.T) {
@@ -239,40 +236,6 @@ func TestVersion(t *testing.T) {
 	w.run(t, ExitOK, "")
 	if !strings.HasPrefix(w.out.String(), "kaja ") || !strings.Contains(w.out.String(), "Kafka 4.4.0") {
 		t.Errorf("got %q", w.out.String())
-	}
-}
-
-func TestKafkaStorage(t *testing.T) {
-	mem := vfs.NewMem()
-	if err := errors.Join(mem.MkdirAll("/c"), mem.WriteFile("/c/p", []byte("process.roles=broker,controller\nnode.id=3\nlog.dirs=/a,/b\n"))); err != nil {
-		t.Fatal(err)
-	}
-	f := func(code int, wantOut, wantErr string, args ...string) string {
-		t.Helper()
-		w := newWorld(append([]string{"kafka-storage"}, args...)...)
-		w.FS = mem
-		w.run(t, code, wantErr)
-		if !strings.Contains(w.out.String(), wantOut) {
-			t.Errorf("%v: stdout %q, want %q", args, w.out.String(), wantOut)
-		}
-		return w.out.String()
-	}
-	id := strings.TrimSpace(f(ExitOK, "", "", "random-uuid"))
-	if len(id) != 22 || id[0] == '-' {
-		t.Errorf("random-uuid %q", id)
-	}
-	f(ExitError, "not formatted:\n  /a\n  /b", "/a is not formatted", "info", "-c", "/c/p")
-	f(ExitError, "", "--add-scram is not supported yet", "format", "-t", id, "-c", "/c/p", "--add-scram", "x")
-	f(ExitOK, "Formatting /a with metadata.version 4.4-IV2.\nFormatting /b with metadata.version 4.4-IV2.\n", "", "format", "-t", id, "-c", "/c/p")
-	f(ExitError, "", "log directory /a is already formatted", "format", "--cluster-id", id, "--config", "/c/p")
-	f(ExitOK, "All of the log directories are already formatted.", "", "format", "-g", "-t", id, "-c", "/c/p")
-	f(ExitError, "", "invalid cluster.id in: /a/meta.properties. Expected other, but read "+id, "format", "-g", "-t", "other", "-c", "/c/p")
-	f(ExitOK, "Found metadata: {cluster.id="+id, "", "info", "-c", "/c/p")
-	for _, dir := range []string{"/a", "/b"} {
-		data, err := mem.ReadFile(dir + "/meta.properties")
-		if err != nil || !strings.Contains(string(data), "\nnode.id=3\ndirectory.id=") || !strings.Contains(string(data), "\nversion=1\ncluster.id="+id+"\n") {
-			t.Errorf("%s: %q, %v", dir, data, err)
-		}
 	}
 }
 

@@ -55,7 +55,18 @@ func Main(p Process) int {
 		p.start = startServer
 	}
 	root := p.root()
-	root.SetArgs(arguments(p.Args, root))
+	args := arguments(p.Args, root)
+	if len(args) > 0 && args[0] == serverStart {
+		rest, code := p.startArguments(args[1:])
+		if code >= 0 {
+			return code
+		}
+		args = rest
+		if len(rest) == 0 || rest[0] != "version" {
+			args = append([]string{serverStart}, rest...)
+		}
+	}
+	root.SetArgs(args)
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)
 	err := root.Execute()
@@ -73,7 +84,7 @@ func Main(p Process) int {
 	return ExitError
 }
 
-// arguments lets the program be called by the name of one of its commands (kafka-storage, kafka-server-start.sh).
+// arguments lets the program be called by the name of one of its commands (kafka-server-start.sh).
 func arguments(args []string, root *cobra.Command) []string {
 	if len(args) == 0 {
 		return nil
@@ -100,7 +111,7 @@ func (p *Process) root() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.Flags().AddFlagSet(serve.Flags())
-	root.AddCommand(serve, p.checkCommand(), p.doctorCommand(), p.storageCommand(), p.versionCommand())
+	root.AddCommand(serve, p.checkCommand(), p.doctorCommand(), p.versionCommand())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	for _, c := range append(root.Commands(), root) {
 		c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })

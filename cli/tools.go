@@ -50,9 +50,4 @@ func addTools(root *cobra.Command) {
 	for _, t := range tool.All() {
 		root.AddCommand(&cobra.Command{Use: t.Name, Short: t.Short, GroupID: toolGroup, DisableFlagParsing: true, Run: func(*cobra.Command, []string) {}})
 	}
-	for _, c := range root.Commands() {
-		if c.Name() == "kafka-storage" {
-			c.GroupID = toolGroup
-		}
-	}
 }

@@ -455,10 +455,14 @@ func (s *argSpec) convert(value string) error {
 	if bits > 0 {
 		_, err = strconv.ParseInt(value, 10, bits)
 	}
-	if err != nil {
-		return fmt.Errorf("could not convert '%s' to %s (%s)", value, s.typ, javaNumberError(value))
+	if err == nil {
+		return nil
 	}
-	return nil
+	why := javaNumberError(value)
+	if _, err := strconv.ParseInt(value, 10, 32); err == nil {
+		why = `Value out of range. Value:"` + value + `" Radix:10`
+	}
+	return fmt.Errorf("could not convert '%s' to %s (%s)", value, s.typ, why)
 }
 
 // javaNumberError is the message of Java's NumberFormatException.

@@ -7,7 +7,7 @@ import (
 
 // nodeTools work on the files and the process of one broker, or move replicas and transactions.
 func nodeTools() []Tool {
-	return []Tool{dumpLogTool(), reassignTool()}
+	return []Tool{dumpLogTool(), reassignTool(), transactionsTool(), storageTool(), serverStopTool()}
 }
 
 // pause waits, unless the context ends.
