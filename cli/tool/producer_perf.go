@@ -35,7 +35,8 @@ func runProducerPerf(ctx context.Context, e *Env) int {
 		if errors.As(err, &wrong) {
 			return e.uncaught(err)
 		}
-		return parser.fail(e, err)
+		parser.fail(e, err)
+		return 1 // for --help too
 	}
 	p := producerPerf{e: e, config: config, random: splittableRandom{config.seed}}
 	code, err := p.run(ctx)
