@@ -73,13 +73,18 @@ const (
 	straySettled              // has done what one does at the right place
 )
 
-// Keys of requests that a client may send before it knows where to go.
+// Keys of requests that a client may send anywhere, before it is where it belongs: Java's consumer looks for its coordinator and Java's
+// producer asks for its id over the connection to bootstrap.servers.
 const (
 	metadataKey         = 3
+	findCoordinatorKey  = 10
 	saslHandshakeKey    = 17
 	apiVersionsKey      = 18
+	initProducerIDKey   = 22
 	saslAuthenticateKey = 36
 	describeClusterKey  = 60
+	telemetryKey        = 71 // GetTelemetrySubscriptions, PushTelemetry follows
+	pushTelemetryKey    = 72
 )
 
 // saw is told of each request, on the connection's loop.
@@ -88,7 +93,7 @@ func (s *strays) saw(c *conn, key int16, client *string) {
 		return
 	}
 	switch key {
-	case apiVersionsKey, saslHandshakeKey, saslAuthenticateKey:
+	case apiVersionsKey, saslHandshakeKey, saslAuthenticateKey, findCoordinatorKey, initProducerIDKey, telemetryKey, pushTelemetryKey:
 	case metadataKey, describeClusterKey:
 		if c.stray.CompareAndSwap(strayNew, strayAsked) {
 			s.asked(c, client)

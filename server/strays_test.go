@@ -106,6 +106,7 @@ func TestStrays(t *testing.T) {
 		c := w.dial()
 		ask(c, apiVersionsKey)
 		ask(c, metadataKey)
+		ask(c, findCoordinatorKey)
 	}
 	f("the address that it came to", told{host: "127.0.0.1"}, asks)
 	f("auto", told{host: "elsewhere", port: 1, auto: true}, asks)
