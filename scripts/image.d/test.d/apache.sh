@@ -53,7 +53,6 @@ check "defaults" last $final log.dirs=/tmp/kraft-combined-logs
 check "defaults" last $final num.partitions=1
 check "defaults" last $final offsets.topic.replication.factor=1
 check "defaults" last $final transaction.state.log.replication.factor=1
-check "defaults" last $final share.coordinator.state.topic.replication.factor=1
 check "default cluster id" says CLUSTER_ID=5L6g3nShT-eMCtK--X86sw
 check "starts with the file" says "kaja serve /opt/kafka/config/server.properties"
 
