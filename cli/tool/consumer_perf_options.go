@@ -2,7 +2,6 @@ package tool
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"time"
 )
 
@@ -25,7 +24,7 @@ func newConsumerPerfOptions() *consumerPerfOptions {
 	o.bootstrap = text("bootstrap-server", "server to connect to", "REQUIRED: The server(s) to connect to.")
 	o.topic = text("topic", "topic", "The topic to consume from.")
 	o.include = text("include", "Java regex (String)", "Regular expression specifying list of topics to include for consumption.")
-	o.group = text("group", "gid", "The group id to consume on.").defaultsTo(fmt.Sprintf("perf-consumer-%d", rand.IntN(100000)))
+	o.group = text("group", "gid", "The group id to consume on.").defaultsTo(fmt.Sprintf("perf-consumer-%d", randomBelow(100000)))
 	o.fetchSize = p.option("fetch-size", "The maximum amount of data to fetch from a single partition per request.").withRequiredArg().describedAs("size").
 		ofType(joptInteger).defaultsTo("1048576")
 	o.property = text("command-property", "prop1=val1", "Kafka consumer related configuration properties like client.id. These configs take precedence over those passed via "+

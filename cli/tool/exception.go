@@ -1,7 +1,6 @@
 package tool
 
 import (
-	_ "embed"
 	"errors"
 	"fmt"
 	"strconv"
@@ -55,11 +54,6 @@ const (
 )
 
 const errorsPackage = "org.apache.kafka.common.errors."
-
-// errorsText is a line for every code of Kafka's protocol.
-//
-//go:embed errors.tsv
-var errorsText string
 
 // exceptionOf is the exception of an error code, with the broker's message if it sent one; nil for no error. A code of a later
 // Kafka is an unknown error, as for its clients.

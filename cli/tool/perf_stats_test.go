@@ -69,7 +69,7 @@ func TestFormatJavaDate(t *testing.T) {
 	}
 	f("yyyy-MM-dd HH:mm:ss:SSS", "2026-12-01 00:05:09:007")
 	f("yy d M, MMM MMMM EEE EEEE u D", "26 1 12, Dec December Tue Tuesday 2 335")
-	f("h K k a X XXX Z", "12 0 24 AM +01 +01:00 +0100")
+	f("h K k a X XX Z", "12 0 24 AM +01 +0100 +0100")
 	f("yyyy'T''x'HH", "2026T'x00")
 	f("''", "'")
 	f("b", "java.lang.IllegalArgumentException: Illegal pattern character 'b'")

@@ -2,8 +2,6 @@ package tool
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"strconv"
 	"sync"
@@ -14,13 +12,6 @@ import (
 
 func producerPerfTool() Tool {
 	return Tool{"kafka-producer-perf-test", "measure how fast records are produced", runProducerPerf}
-}
-
-// newUUID is a random id in Kafka's form.
-func newUUID() string {
-	var id [16]byte
-	_, _ = rand.Read(id[:]) // it never fails
-	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
 func runProducerPerf(ctx context.Context, e *Env) int {

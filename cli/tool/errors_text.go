@@ -1,4 +1,8 @@
-# Every error code of Apache Kafka 4.4.0: code, class of the exception (in org.apache.kafka.common.errors where it has no package), message.
+package tool
+
+// errorsText has a line for every error code of Apache Kafka 4.4.0: code, class of the exception (in errorsPackage where it has no
+// package of its own), message, with tabs between.
+const errorsText = `
 -1	UnknownServerException	The server experienced an unexpected error when processing the request.
 1	OffsetOutOfRangeException	The requested offset is not within the range of offsets maintained by the server.
 2	CorruptRecordException	This message has failed its CRC checksum, exceeds the valid size, has a null key for a compacted topic, or is otherwise corrupt.
@@ -136,3 +140,4 @@
 134	GroupDeletionFailedException	DeleteGroups could not complete; see the error message on the per-group result for details.
 135	StreamsTopologyDescriptionUpdateFailedException	The broker could not process the topology description update; see the error message for details.
 136	ControllerIdNotRegisteredException	The given controller ID was not registered.
+`
