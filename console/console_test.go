@@ -178,3 +178,21 @@ func TestDashboard(t *testing.T) {
 		}
 	}
 }
+
+// TestDocument: docs/metrics.md lists the catalogue.
+func TestDocument(t *testing.T) {
+	text, err := os.ReadFile("../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range Catalog() {
+		row := "| `" + m.Name + "` | " + m.Kind.String() + " | " + strings.Join(m.Labels, ", ") + " | " + m.Help + " |\n"
+		if !strings.Contains(string(text), row) {
+			t.Errorf("docs/metrics.md lacks %s", row)
+		}
+	}
+	rows := regexp.MustCompile("(?m)^\\| `kafka_[a-z_]+` \\| (counter|gauge|summary) ").FindAllString(string(text), -1)
+	if len(rows) != len(Catalog()) {
+		t.Errorf("docs/metrics.md lists %d metrics, there are %d", len(rows), len(Catalog()))
+	}
+}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -179,6 +180,23 @@ func TestManyRecords(t *testing.T) {
 		if string(r.Key) != fmt.Sprintf("k%d", i) || r.Offset != int64(i) {
 			t.Fatalf("record %d is %s at %d", i, r.Key, r.Offset)
 		}
+	}
+}
+
+// TestContentDocument: the example of docs/content.md is what it says.
+func TestContentDocument(t *testing.T) {
+	text, err := os.ReadFile("../docs/content.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```yaml\n")
+	example, _, _ := strings.Cut(rest, "```")
+	c := contentOf(t, example, "")
+	if got := strings.Join(c.Topics(), " "); got != "orders events heartbeats" || string(c.topics[0].records[0].value) != `{"item":"book","count":2}` {
+		t.Errorf("topics %s", got)
+	}
+	if _, err := startWith(t, t.TempDir(), c); err != nil {
+		t.Error(err)
 	}
 }
 
