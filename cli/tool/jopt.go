@@ -34,6 +34,7 @@ type joptSpec struct {
 	typed    bool     // it was given a type
 	separate string   // characters that separate several values in one argument
 	defaults []string // values without the option
+	choices  []string // the values there are, in whatever case; any without
 	required bool
 	help     bool // an option that needs no required ones
 }
@@ -63,6 +64,12 @@ func (s *joptSpec) defaultsTo(values ...string) *joptSpec { s.defaults = values;
 
 // separatedBy lets one argument have several values.
 func (s *joptSpec) separatedBy(characters string) *joptSpec { s.separate = characters; return s }
+
+// oneOf gives the names of an enumeration as the values there are.
+func (s *joptSpec) oneOf(names ...string) *joptSpec {
+	s.choices, s.typ = names, joptType("["+strings.Join(names, ",")+"]")
+	return s
+}
 
 // isRequired makes a command line without the option an error.
 func (s *joptSpec) isRequired() *joptSpec { s.required = true; return s }
@@ -298,6 +305,9 @@ func (set *joptSet) number(s *joptSpec) (int64, error) {
 
 // convertible tells whether Java reads the text as a value of the option's type.
 func (s *joptSpec) convertible(text string) bool {
+	if len(s.choices) > 0 {
+		return slices.ContainsFunc(s.choices, func(c string) bool { return strings.EqualFold(c, text) })
+	}
 	var err error
 	switch s.typ {
 	case joptInteger:

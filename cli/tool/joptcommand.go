@@ -99,7 +99,12 @@ func (s *joptSpec) javaHash() int32 {
 
 // failed is how most tools end by an exception: its message, then the stack trace, of which the first line is kept.
 func (e *Env) failed(err error) int {
-	e.errorf("%s\n%s\n\n", javaMessage(err), javaToString(err))
+	suppressed := ""
+	var several *severalFailed
+	if errors.As(err, &several) {
+		suppressed = several.suppressed
+	}
+	e.errorf("%s\n%s%s\n\n", javaMessage(err), javaToString(err), suppressed)
 	return 1
 }
 

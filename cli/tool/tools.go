@@ -37,6 +37,6 @@ func Find(name string) (Tool, bool) {
 // adminTools look after a cluster.
 func adminTools() []Tool {
 	return []Tool{
-		topicsTool(),
+		topicsTool(), getOffsetsTool(), brokerVersionsTool(), logDirsTool(), deleteRecordsTool(), leaderElectionTool(),
 	}
 }
