@@ -170,7 +170,7 @@ S
 serving CLUSTER_ID=x -- /tmp/tc.sh 'nc -z localhost 9092'
 check "Strimzi" matches "$running"
 check "Strimzi's controller" says "$server"
-check "Strimzi formats" says "Formatting /tmp/kraft-combined-logs"
+check "Strimzi formats" says "Formatting metadata directory /tmp/kraft-combined-logs"
 
 # Quarkus: ogunalp's image
 fresh
