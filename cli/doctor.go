@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -149,11 +148,4 @@ func bytesText(n int64) string {
 		n /= unit
 	}
 	return fmt.Sprintf("%d TiB", n)
-}
-
-func isAre(list []string) string {
-	if len(list) == 1 {
-		return list[0] + " is"
-	}
-	return strings.Join(list, ", ") + " are"
 }
