@@ -7,7 +7,7 @@
 #   inside [-u UID:GID] [-d DIR] [K=V ...] -- COMMAND...   runs it as appuser or who was named; leaves its output in said, its exit code in rc
 #   serving [-u UID:GID] [K=V ...] -- SCRIPT CHECK...      starts SCRIPT, waits until it serves, runs the shell command CHECK, stops it
 #   check NAME CONDITION...  counts; says what was got when CONDITION fails
-passed=0 failed=0
+passed=0 failed=0 said= rc=0
 for p in unshare:util-linux ip:iproute2 timeout:coreutils; do need "${p%:*}" "${p#*:}"; done
 rootfs "$tmp/rootfs" 2> "$tmp/rootfs.log"
 cell=$tmp/cell
