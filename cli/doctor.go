@@ -92,7 +92,7 @@ func (d *doctor) run(ctx context.Context, bootstrap []string, file string) error
 	}
 	verdict := "no problem found"
 	if d.warned > 0 {
-		verdict = fmt.Sprintf("no problem found, %d warnings", d.warned)
+		verdict = "no problem found, " + plural(d.warned, "warning")
 	}
 	_, err := fmt.Fprintln(d.out, verdict)
 	return err
