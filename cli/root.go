@@ -111,7 +111,7 @@ func (p *Process) root() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.Flags().AddFlagSet(serve.Flags())
-	root.AddCommand(serve, p.checkCommand(), p.doctorCommand(), p.versionCommand())
+	root.AddCommand(serve, p.checkCommand(), p.doctorCommand(), p.toolsCommand(), p.versionCommand())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	for _, c := range append(root.Commands(), root) {
 		c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })

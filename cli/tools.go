@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -50,4 +51,28 @@ func addTools(root *cobra.Command) {
 	for _, t := range tool.All() {
 		root.AddCommand(&cobra.Command{Use: t.Name, Short: t.Short, GroupID: toolGroup, DisableFlagParsing: true, Run: func(*cobra.Command, []string) {}})
 	}
+}
+
+// toolsCommand lists the tools' names, for scripts that make links to them.
+func (p *Process) toolsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "tools",
+		Short:   "List the names of Kafka's tools that are in this program, one per line",
+		Example: "  for t in $(kaja tools); do ln -s \"$(command -v kaja)\" \"/usr/local/bin/$t\"; done",
+		Args:    noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			for _, t := range tool.All() {
+				if _, err := fmt.Fprintln(c.OutOrStdout(), t.Name); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// Commands is the whole command line without anything behind it, for what is made from it (man pages).
+func Commands() *cobra.Command {
+	p := Process{}
+	return p.root()
 }
