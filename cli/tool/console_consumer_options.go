@@ -204,7 +204,7 @@ func (o *consoleConsumerOptions) readProps(e *Env, c *consoleConsumerConfig) err
 		return err
 	}
 	if group == "" {
-		group = "console-consumer-" + strconv.FormatInt(randomBelow(100000), 10)
+		group = "console-consumer-" + strconv.FormatUint(randomBelow(100000), 10)
 		// Nobody uses that name again: its offsets are not worth keeping.
 		if _, ok := c.props["enable.auto.commit"]; !ok {
 			c.props["enable.auto.commit"] = "false"

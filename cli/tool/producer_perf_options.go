@@ -202,7 +202,7 @@ func (c *producerPerfConfig) readProps(e *Env, v *argValues) error {
 	case v.has("transactionalId"):
 		id = v.text("transactionalId")
 	case !given:
-		id = fmt.Sprintf("%s%s", transactionIDPrefix, newUUID())
+		id = fmt.Sprintf("%s%s", transactionIDPrefix, randomUUID())
 	}
 	c.props["transactional.id"] = id
 	if !v.has("transactionDurationMs") {

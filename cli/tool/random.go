@@ -2,22 +2,12 @@ package tool
 
 import (
 	"crypto/rand"
-	"encoding/base64"
-	"math/big"
+	"encoding/binary"
 )
 
-// newUUID is a random id in Kafka's form.
-func newUUID() string {
-	var id [16]byte
-	_, _ = rand.Read(id[:]) // it never fails
-	return base64.RawURLEncoding.EncodeToString(id[:])
-}
-
 // randomBelow is a number from 0 to n-1 for a name that should be its own.
-func randomBelow(n int64) int64 {
-	r, err := rand.Int(rand.Reader, big.NewInt(n))
-	if err != nil {
-		return 0 // it never fails
-	}
-	return r.Int64()
+func randomBelow(n uint64) uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return binary.BigEndian.Uint64(b[:]) % n
 }
