@@ -54,13 +54,13 @@ func (m *consumerMember) staleError() *kerr.Error {
 
 // validateFetch: who says that it is a member must be one, at its epoch.
 func (g *consumerGroup) validateFetch(member *string, epoch int32) *kerr.Error {
-	if member == nil && epoch < 0 {
-		return nil
+	if member == nil {
+		if epoch < 0 {
+			return nil
+		}
+		return kerr.UnknownServerError // Kafka looks for a member without an id, and fails at that
 	}
-	var m *consumerMember
-	if member != nil {
-		m = g.members[*member]
-	}
+	m := g.members[*member]
 	switch {
 	case m == nil:
 		return kerr.UnknownMemberID

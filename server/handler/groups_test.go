@@ -310,10 +310,15 @@ func TestCommitOfUnknownPartitions(t *testing.T) {
 // A topic that a commit names twice is answered twice, but if something of the commit was refused: Kafka's builder then joins by name.
 func TestCommitOfRepeatedTopic(t *testing.T) {
 	h, _ := groupsHandler(t)
+	version := int16(8)
 	f := func(want string, partitions ...int32) {
 		t.Helper()
 		req := commitOf("g", "t", 0, 5)
+		req.Version = version
 		one := req.Topics[0]
+		if version >= 10 {
+			one.Topic = ""
+		}
 		req.Topics = nil
 		for _, p := range partitions {
 			rp := one.Partitions[0]
@@ -335,6 +340,10 @@ func TestCommitOfRepeatedTopic(t *testing.T) {
 	}
 	f("t:0=0 t:0=0 ", 0, 0)
 	f("t:9=3 0=0 0=0 ", 0, 9, 0)
+	f("t:9=3 8=3 ", 9, 8)
+	version = 10 // told by id: there is no name
+	f("t:0=0 t:0=0 ", 0, 0)
+	f(":9=3 8=3 0=0 ", 0, 9, 8)
 }
 
 // A group that DeleteGroups names twice is deleted and answered once.

@@ -23,7 +23,7 @@ func (h *Handler) offsetCommit(c Call) {
 	known, refused := h.splitCommit(req)
 	if len(known) == 0 {
 		resp := kmsg.NewPtrOffsetCommitResponse()
-		resp.Version, resp.Topics = req.Version, refused
+		resp.Version, resp.Topics = req.Version, refused.list
 		c.Reply(resp)
 		return
 	}
@@ -42,7 +42,7 @@ func (h *Handler) offsetCommit(c Call) {
 	}
 	g := &coordinatedCall{fail: fail, answer: func(r kmsg.Response) {
 		resp := r.(*kmsg.OffsetCommitResponse)
-		resp.Topics = joinRefused(refused, resp.Topics)
+		resp.Topics = refused.join(resp.Topics)
 		c.Reply(resp)
 	}}
 	h.submit(req.Group, g, func(s *group.Shard, now coordinator.Now, hd coordinator.Handle) coordinator.Effects {
@@ -52,8 +52,9 @@ func (h *Handler) offsetCommit(c Call) {
 }
 
 // splitCommit resolves the topics and takes out what does not exist.
-func (h *Handler) splitCommit(req *kmsg.OffsetCommitRequest) (known []kmsg.OffsetCommitRequestTopic, refused []kmsg.OffsetCommitResponseTopic) {
+func (h *Handler) splitCommit(req *kmsg.OffsetCommitRequest) (known []kmsg.OffsetCommitRequestTopic, refused *commitTopics) {
 	img := h.Images()
+	refused = &commitTopics{ids: req.Version >= 10}
 	for _, t := range req.Topics {
 		var topic *metadata.Topic
 		code := kerr.UnknownTopicOrPartition.Code
@@ -77,7 +78,7 @@ func (h *Handler) splitCommit(req *kmsg.OffsetCommitRequest) (known []kmsg.Offse
 			kept.Partitions = append(kept.Partitions, p)
 		}
 		if len(rt.Partitions) > 0 {
-			refused = append(refused, rt)
+			refused.add(rt)
 		}
 		if len(kept.Partitions) > 0 {
 			known = append(known, kept)
@@ -98,25 +99,44 @@ func commitResponsePartition(partition int32, code int16) kmsg.OffsetCommitRespo
 	return rp
 }
 
-// joinRefused puts the partitions of one topic together, as Kafka's response builder does; when nothing was refused, what was done is the
-// answer as it is.
-func joinRefused(refused, done []kmsg.OffsetCommitResponseTopic) []kmsg.OffsetCommitResponseTopic {
-	if len(refused) == 0 {
+// commitTopics puts the partitions of one topic together, as Kafka's response builder does.
+type commitTopics struct {
+	list []kmsg.OffsetCommitResponseTopic
+	at   map[commitTopic]int
+	ids  bool // topics are told by id (v10)
+}
+
+// commitTopic is what a topic is told by.
+type commitTopic struct {
+	name string
+	id   [16]byte
+}
+
+func (l *commitTopics) add(t kmsg.OffsetCommitResponseTopic) {
+	k := commitTopic{name: t.Topic}
+	if l.ids {
+		k = commitTopic{id: t.TopicID}
+	}
+	at, ok := l.at[k]
+	if !ok {
+		if l.at == nil {
+			l.at = map[commitTopic]int{}
+		}
+		l.at[k] = len(l.list)
+		l.list = append(l.list, t)
+		return
+	}
+	l.list[at].TopicID = t.TopicID
+	l.list[at].Partitions = append(l.list[at].Partitions, t.Partitions...)
+}
+
+// join adds what was done to what was refused; when nothing was, it is the answer as it is.
+func (l *commitTopics) join(done []kmsg.OffsetCommitResponseTopic) []kmsg.OffsetCommitResponseTopic {
+	if len(l.list) == 0 {
 		return done
 	}
 	for _, d := range done {
-		at := -1
-		for i, r := range refused {
-			if r.Topic == d.Topic && (r.TopicID == d.TopicID || r.Topic != "") {
-				at = i
-			}
-		}
-		if at < 0 {
-			refused = append(refused, d)
-			continue
-		}
-		refused[at].TopicID = d.TopicID
-		refused[at].Partitions = append(refused[at].Partitions, d.Partitions...)
+		l.add(d)
 	}
-	return refused
+	return l.list
 }

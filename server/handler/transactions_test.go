@@ -343,18 +343,18 @@ func TestTxnOffsetCommit(t *testing.T) {
 			t.Errorf("%s: %s, want %s", what, got, want)
 		}
 	}
-	f("not added, v3", epoch, 3, nil, "48 48 3 3 3 3")
-	f("not added, v4", epoch, 4, nil, "120 120 3 3 3 3")
-	f("fenced", epoch+1, 3, nil, "47 47 3 3 3 3")
-	f("fenced, adding", epoch+1, 5, nil, "47 47 3 3 3 3")
+	f("not added, v3", epoch, 3, nil, "3 48 48 3 3 3")
+	f("not added, v4", epoch, 4, nil, "3 120 120 3 3 3")
+	f("fenced", epoch+1, 3, nil, "3 47 47 3 3 3")
+	f("fenced, adding", epoch+1, 5, nil, "3 47 47 3 3 3")
 	f("a topic without partitions", epoch, 3, func(r *kmsg.TxnOffsetCommitRequest) { r.Topics[0].Partitions = nil }, "3 3 3")
 	f("nothing left", epoch, 3, func(r *kmsg.TxnOffsetCommitRequest) { r.Topics = r.Topics[1:] }, "3 3 3")
-	f("no group", epoch, 3, func(r *kmsg.TxnOffsetCommitRequest) { r.Group = "" }, "24 24 3 3 3 3")
-	f("topic ids, adding", epoch, 6, nil, "0 0 3 100 100 100")
-	f("now it is open", epoch, 3, nil, "0 0 3 3 3 3")
-	f("a stranger", epoch, 6, func(r *kmsg.TxnOffsetCommitRequest) { r.MemberID, r.Generation = "m", 4 }, "25 25 3 100 100 100")
+	f("no group", epoch, 3, func(r *kmsg.TxnOffsetCommitRequest) { r.Group = "" }, "3 24 24 3 3 3")
+	f("topic ids, adding", epoch, 6, nil, "3 0 0 100 100 100")
+	f("now it is open", epoch, 3, nil, "3 0 0 3 3 3")
+	f("a stranger", epoch, 6, func(r *kmsg.TxnOffsetCommitRequest) { r.MemberID, r.Generation = "m", 4 }, "3 25 25 100 100 100")
 	n.err = coordinator.ErrNotAvailable
-	f("coordinator away", epoch+5, 3, nil, "15 15 3 3 3 3")
+	f("coordinator away", epoch+5, 3, nil, "3 15 15 3 3 3")
 }
 
 func TestWriteTxnMarkers(t *testing.T) {

@@ -74,35 +74,44 @@ func (h *Handler) splitTxnCommit(req *kmsg.TxnOffsetCommitRequest) *txnCommit {
 	return oc
 }
 
-// response joins the coordinator's answer, in the order of what was accepted, with what was refused.
+// response joins the coordinator's answer, in the order of what was accepted, with what was refused: that comes first, and then all of a
+// topic stands together, as Kafka's response builder has it.
 func (oc *txnCommit) response(r *kmsg.TxnOffsetCommitResponse) *kmsg.TxnOffsetCommitResponse {
-	var codes []int16
-	if r != nil {
-		for _, t := range r.Topics {
-			for _, p := range t.Partitions {
-				codes = append(codes, p.ErrorCode)
+	resp := kmsg.NewPtrTxnOffsetCommitResponse()
+	resp.Version = oc.req.Version
+	at := map[commitTopic]int{}
+	topic := func(t *kmsg.TxnOffsetCommitRequestTopic, together bool) *kmsg.TxnOffsetCommitResponseTopic {
+		k := commitTopic{name: t.Topic}
+		if resp.Version >= 6 {
+			k = commitTopic{id: t.TopicID}
+		}
+		i, ok := at[k]
+		if !ok || !together {
+			i = len(resp.Topics)
+			at[k] = i
+			rt := kmsg.NewTxnOffsetCommitResponseTopic()
+			rt.Topic, rt.TopicID = t.Topic, t.TopicID
+			resp.Topics = append(resp.Topics, rt)
+		}
+		return &resp.Topics[i]
+	}
+	for i := range oc.req.Topics {
+		for _, p := range oc.req.Topics[i].Partitions {
+			if err, ok := oc.refused[i][p.Partition]; ok {
+				rp := kmsg.NewTxnOffsetCommitResponseTopicPartition()
+				rp.Partition, rp.ErrorCode = p.Partition, err.Code
+				to := topic(&oc.req.Topics[i], true)
+				to.Partitions = append(to.Partitions, rp)
 			}
 		}
 	}
-	resp := kmsg.NewPtrTxnOffsetCommitResponse()
-	resp.Version = oc.req.Version
-	for i, rt := range oc.req.Topics {
-		topic := kmsg.NewTxnOffsetCommitResponseTopic()
-		topic.Topic, topic.TopicID = rt.Topic, rt.TopicID
-		if len(rt.Partitions) == 0 {
-			continue
-		}
-		for _, p := range rt.Partitions {
-			rp := kmsg.NewTxnOffsetCommitResponseTopicPartition()
-			rp.Partition = p.Partition
-			if err, ok := oc.refused[i][p.Partition]; ok {
-				rp.ErrorCode = err.Code
-			} else if len(codes) > 0 {
-				rp.ErrorCode, codes = codes[0], codes[1:]
-			}
-			topic.Partitions = append(topic.Partitions, rp)
-		}
-		resp.Topics = append(resp.Topics, topic)
+	if r == nil {
+		return resp
+	}
+	together := len(resp.Topics) > 0
+	for i := range r.Topics {
+		to := topic(&oc.accepted.Topics[i], together)
+		to.Partitions = append(to.Partitions, r.Topics[i].Partitions...)
 	}
 	return resp
 }
@@ -112,9 +121,9 @@ func (oc *txnCommit) failure(err *kerr.Error) kmsg.Response {
 	resp := kmsg.NewPtrTxnOffsetCommitResponse()
 	for _, rt := range oc.accepted.Topics {
 		topic := kmsg.NewTxnOffsetCommitResponseTopic()
-		for range rt.Partitions {
+		for _, p := range rt.Partitions {
 			rp := kmsg.NewTxnOffsetCommitResponseTopicPartition()
-			rp.ErrorCode = err.Code
+			rp.Partition, rp.ErrorCode = p.Partition, err.Code
 			topic.Partitions = append(topic.Partitions, rp)
 		}
 		resp.Topics = append(resp.Topics, topic)
