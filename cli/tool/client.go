@@ -114,6 +114,9 @@ type cluster struct {
 	*kgo.Client
 	admin   *kadm.Client
 	timeout time.Duration // of a call with its retries
+	props   clientProperties
+	// controllers tells that the client talks to controllers (KIP-919), which answer no Metadata.
+	controllers bool
 }
 
 // connect makes a client of settings. It reaches nobody until it is used; opts come after what the settings say.
@@ -126,7 +129,7 @@ func (e *Env) connect(p clientProperties, opts ...kgo.Opt) (*cluster, error) {
 	if err != nil {
 		return nil, thrown(classConfig, "%s", err)
 	}
-	return &cluster{Client: client, admin: kadm.NewClient(client), timeout: timeout}, nil
+	return &cluster{Client: client, admin: kadm.NewClient(client), timeout: timeout, props: p, controllers: p[propControllers] != ""}, nil
 }
 
 // adminError is what the tools say when a client cannot even be made.
