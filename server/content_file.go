@@ -313,16 +313,19 @@ func (p *contentParser) bytes(n *yaml.Node) ([]byte, error) {
 	case n.Kind == yaml.ScalarNode:
 		return []byte(n.Value), nil
 	}
-	return p.json(nil, n)
+	return p.json(nil, n, maxDepth)
 }
 
 // maxJSON bounds a value: aliases can make a small file huge.
 const maxJSON = 16 << 20
 
+// maxDepth of a value: an alias may lead back to what it stands in.
+const maxDepth = 100
+
 // json keeps the order of keys, which a map would lose.
-func (p *contentParser) json(dst []byte, n *yaml.Node) ([]byte, error) {
-	if len(dst) > maxJSON {
-		return nil, p.errorf(n, "the value is larger than %d MiB", maxJSON>>20)
+func (p *contentParser) json(dst []byte, n *yaml.Node, depth int) ([]byte, error) {
+	if len(dst) > maxJSON || depth == 0 {
+		return nil, p.errorf(n, "the value is larger than %d MiB or deeper than %d", maxJSON>>20, maxDepth)
 	}
 	var err error
 	switch n = real(n); n.Kind {
@@ -336,7 +339,7 @@ func (p *contentParser) json(dst []byte, n *yaml.Node) ([]byte, error) {
 			if err != nil {
 				return nil, p.errorf(n, "%v", err)
 			}
-			if dst, err = p.json(append(append(dst, k...), ':'), n.Content[i+1]); err != nil {
+			if dst, err = p.json(append(append(dst, k...), ':'), n.Content[i+1], depth-1); err != nil {
 				return nil, err
 			}
 		}
@@ -347,7 +350,7 @@ func (p *contentParser) json(dst []byte, n *yaml.Node) ([]byte, error) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			if dst, err = p.json(dst, e); err != nil {
+			if dst, err = p.json(dst, e, depth-1); err != nil {
 				return nil, err
 			}
 		}

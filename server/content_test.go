@@ -236,6 +236,7 @@ func TestContentErrors(t *testing.T) {
 	f("topics:\n  - name: a\n    records:\n      - value: !!binary '*'", "c.yaml:4: is no base64")
 	f("topics:\n  - name: a\n    configs: {cleanup.policy: compact}\n    records:\n      - value: v", "c.yaml:5: topic a is compacted: its records need a key")
 	f("topics:\n  - name: a\n    records:\n      - value: {a: .nan}", "c.yaml:4: .nan cannot be written as JSON")
+	f("topics:\n  - name: a\n    records:\n      - value: &x [*x]", "c.yaml:4: the value is larger than 16 MiB or deeper than 100")
 	f("topics:\n  - name: a\n    records:\n      - value: *b", "c.yaml: unknown anchor 'b' referenced")
 }
 
@@ -279,4 +280,17 @@ func TestKeyPartition(t *testing.T) {
 			t.Fatalf("%s goes to %d, want %d", key, got, want)
 		}
 	}
+}
+
+// FuzzParseContent: whatever the file says, it is content or one line.
+func FuzzParseContent(f *testing.F) {
+	f.Add(contentFile)
+	f.Add("topics: [a, {name: b, records: [{key: !!binary AA==, value: &x {a: [1, .inf, ~, *x]}}]}]")
+	f.Add("topics:\n- ? [a]\n  : b\n- *x")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := ParseContent(nil, "c", []byte(text))
+		if (c == nil) == (err == nil) || err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, %v", c, err)
+		}
+	})
 }
