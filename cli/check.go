@@ -20,6 +20,7 @@ func (p *Process) checkCommand() *cobra.Command {
 		Short: "Verify data directories that no broker uses",
 		Long: "Read everything in the data directories: batches, indexes, producer snapshots, epochs, checkpoints. Each problem is a line; " +
 			"with any the exit code is 1. After an unclean stop run the broker once before: it repairs what is no loss.",
+		Example: "  kaja check ./kaja-data",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError{errors.New("check needs a data directory, such as ./kaja-data")}

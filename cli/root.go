@@ -104,7 +104,11 @@ func (p *Process) root() *cobra.Command {
 		Use:   "kaja [server.properties]",
 		Short: "A broker that speaks Kafka: one process, no JVM.",
 		Long: "kaja is a broker for Kafka's clients and tools. Without a command it serves: with a server.properties as that says, " +
-			"without one as a single node on localhost:9092 with its data in ./kaja-data.",
+			"without one as a single node on localhost:9092 with its data in ./kaja-data. Kafka's tools are in it under their names; kaja tools lists them.",
+		Example: "  kaja                                  # one node on localhost:9092, data in ./kaja-data\n" +
+			"  kaja serve --ephemeral                # the same, nothing is kept\n" +
+			"  kaja serve server.properties --override num.partitions=3\n" +
+			"  kaja kafka-topics --bootstrap-server localhost:9092 --list",
 		Args:          serve.Args,
 		RunE:          serve.RunE,
 		SilenceErrors: true,

@@ -37,6 +37,10 @@ func (p *Process) serveCommand() *cobra.Command {
 		Short:   "Run the broker",
 		Long: "Run the broker until SIGTERM or SIGINT. Settings come from --override, else from KAFKA_* in the environment, else from the " +
 			"file, else they are Kafka's defaults. With neither file nor environment it is one node on localhost:9092 with its data in ./kaja-data.",
+		Example: "  kaja serve server.properties\n" +
+			"  kaja serve --ephemeral --override listeners=PLAINTEXT://127.0.0.1:19092\n" +
+			"  kaja serve --content topics.yaml\n" +
+			"  KAFKA_NUM_PARTITIONS=3 kaja serve",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usageError{fmt.Errorf("serve takes one server.properties, got %q", args)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,7 +50,7 @@ func (p *Process) getenv(key string) string {
 func addTools(root *cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: toolGroup, Title: "Kafka's tools, also by their own names (see kaja kafka-topics --help):"})
 	for _, t := range tool.All() {
-		root.AddCommand(&cobra.Command{Use: t.Name, Short: t.Short, GroupID: toolGroup, DisableFlagParsing: true, Run: func(*cobra.Command, []string) {}})
+		root.AddCommand(&cobra.Command{Use: t.Name, Short: strings.ToUpper(t.Short[:1]) + t.Short[1:], GroupID: toolGroup, DisableFlagParsing: true, Run: func(*cobra.Command, []string) {}})
 	}
 }
 
@@ -61,8 +62,13 @@ func (p *Process) toolsCommand() *cobra.Command {
 		Example: "  for t in $(kaja tools); do ln -s \"$(command -v kaja)\" \"/usr/local/bin/$t\"; done",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			names := []string{"kafka-server-start"}
 			for _, t := range tool.All() {
-				if _, err := fmt.Fprintln(c.OutOrStdout(), t.Name); err != nil {
+				names = append(names, t.Name)
+			}
+			slices.Sort(names)
+			for _, n := range names {
+				if _, err := fmt.Fprintln(c.OutOrStdout(), n); err != nil {
 					return err
 				}
 			}
