@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/kaja-mq/kaja/internal/clock"
 	"github.com/kaja-mq/kaja/internal/vfs"
 )
@@ -158,4 +160,27 @@ func TestThrottler(t *testing.T) {
 	f(100, 5, time.Second, 0)
 	f(100, 500, time.Second, 10*time.Millisecond)
 	f(10_000, 500_000, time.Second, 0) // a tenth of a millisecond is not worth a pause
+}
+
+func TestTooLarge(t *testing.T) {
+	f := func(size int, want string, pairs ...string) {
+		t.Helper()
+		p := clientProperties{}
+		addKeyValues(p, pairs)
+		s, err := producerSettings(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := tooLarge(&kgo.Record{Value: make([]byte, size)}, s); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%d bytes with %v: got %q, want %q", size, pairs, got, want)
+		}
+	}
+	f(1_000_000, "")
+	f(2_000_000, "The message is 2000088 bytes when serialized which is larger than 1048576, which is the value of the max.request.size configuration.")
+	f(2_000_000, "The message is 2000088 bytes when serialized which is larger than the total memory buffer you have configured with the buffer.memory configuration.",
+		"max.request.size=3000000", "buffer.memory=10")
 }

@@ -229,11 +229,16 @@ func (p *consoleProducer) ready(ctx context.Context, rec *kgo.Record) error {
 		}
 		p.known = true
 	}
-	size, limit := recordBound(rec), p.settings.number("max.request.size")
+	return tooLarge(rec, p.settings)
+}
+
+// tooLarge is what KafkaProducer says of a record that it does not even queue; nil for one that it takes.
+func tooLarge(rec *kgo.Record, s settings) error {
+	size, limit := recordBound(rec), s.number("max.request.size")
 	if size > limit {
 		return thrown(errorsPackage+"RecordTooLargeException", "The message is %d bytes when serialized which is larger than %d, which is the value of the max.request.size configuration.", size, limit)
 	}
-	if size > p.settings.number("buffer.memory") {
+	if size > s.number("buffer.memory") {
 		return thrown(errorsPackage+"RecordTooLargeException", "The message is %d bytes when serialized which is larger than the total memory buffer you have configured with the buffer.memory configuration.", size)
 	}
 	return nil

@@ -157,6 +157,10 @@ func (p *producerPerf) produce(ctx context.Context) error {
 }
 
 func (p *producerPerf) send(ctx context.Context, rec *kgo.Record, sent time.Time, steady *perfStats) {
+	if err := tooLarge(rec, p.settings); err != nil {
+		p.e.errorf("%s\n", javaToString(err))
+		return
+	}
 	p.client.Produce(ctx, rec, func(rec *kgo.Record, err error) {
 		if err != nil {
 			if ctx.Err() == nil {
