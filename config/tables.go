@@ -5,7 +5,7 @@ package config
 var brokerProperties = [...]Property{
 	{Name: "add.partitions.to.txn.retry.backoff.max.ms", Type: TypeInt, Default: "100", check: check{kind: checkRange, min: "0", max: ""}, Effect: NoEffect, Note: "the end of a transaction is answered when its markers are in, so that the next one need not wait for it"},
 	{Name: "add.partitions.to.txn.retry.backoff.ms", Type: TypeInt, Default: "20", check: check{kind: checkRange, min: "1", max: ""}, Effect: NoEffect, Note: "the end of a transaction is answered when its markers are in, so that the next one need not wait for it"},
-	{Name: "advertised.listeners", Type: TypeList, defaults: defaultNull, check: check{kind: checkList, nullOK: true}, Doc: "Addresses that clients are told to connect to."},
+	{Name: "advertised.listeners", Type: TypeList, defaults: defaultNull, check: check{kind: checkList, nullOK: true}, Doc: "Addresses that clients are told to connect to; auto, for all or in place of a host, tells each client the one that it came to (docs/listeners.md)."},
 	{Name: "alter.config.policy.class.name", Type: TypeClass, defaults: defaultNull, Effect: Unsupported, Note: "Java classes cannot be loaded"},
 	{Name: "alter.log.dirs.replication.quota.window.num", Type: TypeInt, Default: "11", check: check{kind: checkRange, min: "1", max: ""}, Effect: Coming, Note: "replication"},
 	{Name: "alter.log.dirs.replication.quota.window.size.seconds", Type: TypeInt, Default: "1", check: check{kind: checkRange, min: "1", max: ""}, Effect: Coming, Note: "replication"},

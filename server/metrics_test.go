@@ -175,6 +175,25 @@ func TestConsoleOff(t *testing.T) {
 	}
 }
 
+// TestOwnSettingsAreNotDescribed: tools take DescribeConfigs for Kafka's table.
+func TestOwnSettingsAreNotDescribed(t *testing.T) {
+	b := startBroker(t, t.TempDir(), "kaja.console.listener=127.0.0.1:0", "kaja.no.such=1", "other.unknown=1")
+	configs, err := kadm.NewClient(kgoClient(t, b)).DescribeBrokerConfigs(testContext(t), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown := false
+	for _, c := range configs[0].Configs {
+		if strings.HasPrefix(c.Key, "kaja.") {
+			t.Errorf("%s is described", c.Key)
+		}
+		unknown = unknown || c.Key == "other.unknown"
+	}
+	if !unknown || len(configs[0].Configs) < 200 {
+		t.Errorf("%d settings are described, the unknown one: %t", len(configs[0].Configs), unknown)
+	}
+}
+
 // TestCountingBudget: with the console on a request allocates what it does without.
 func TestCountingBudget(t *testing.T) {
 	if invariant.Enabled {
