@@ -346,6 +346,39 @@ func TestCommitOfRepeatedTopic(t *testing.T) {
 	f(":9=3 8=3 0=0 ", 0, 9, 8)
 }
 
+// What OffsetDelete refuses of a topic comes first, and stands together with what was done.
+func TestOffsetDeleteOfRepeatedTopic(t *testing.T) {
+	h, _ := groupsHandler(t)
+	serve(t, h, commitOf("g", "t", 0, 5))
+	f := func(want string, topics ...string) {
+		t.Helper()
+		req := kmsg.NewPtrOffsetDeleteRequest()
+		req.Group = "g"
+		for _, name := range topics {
+			rt := kmsg.NewOffsetDeleteRequestTopic()
+			rt.Topic = name
+			for _, p := range []int32{0, 9}[:1+len(topics)%2] {
+				rp := kmsg.NewOffsetDeleteRequestTopicPartition()
+				rp.Partition = p
+				rt.Partitions = append(rt.Partitions, rp)
+			}
+			req.Topics = append(req.Topics, rt)
+		}
+		got := ""
+		for _, rt := range serve(t, h, req).(*kmsg.OffsetDeleteResponse).Topics {
+			got += rt.Topic + ":"
+			for _, p := range rt.Partitions {
+				got += fmt.Sprintf("%d=%d ", p.Partition, p.ErrorCode)
+			}
+		}
+		if got != want {
+			t.Errorf("topics %v: got %q, want %q", topics, got, want)
+		}
+	}
+	f("t:0=0 t:0=0 ", "t", "t")
+	f("t:9=3 9=3 0=0 0=0 none:0=3 9=3 ", "t", "none", "t")
+}
+
 // A group that DeleteGroups names twice is deleted and answered once.
 func TestDeleteGroupsRepeated(t *testing.T) {
 	h, _ := groupsHandler(t)

@@ -25,7 +25,7 @@ func (h *Handler) offsetDelete(c Call) {
 	refused := h.splitDelete(req)
 	if len(req.Topics) == 0 {
 		resp := kmsg.NewPtrOffsetDeleteResponse()
-		resp.Topics = refused
+		resp.Topics = refused.list
 		c.Reply(resp)
 		return
 	}
@@ -36,7 +36,7 @@ func (h *Handler) offsetDelete(c Call) {
 	g := &coordinatedCall{fail: fail, answer: func(r kmsg.Response) {
 		resp := r.(*kmsg.OffsetDeleteResponse)
 		if resp.ErrorCode == 0 {
-			resp.Topics = joinDeleted(refused, resp.Topics)
+			resp.Topics = refused.join(resp.Topics)
 		}
 		c.Reply(resp)
 	}}
@@ -47,7 +47,8 @@ func (h *Handler) offsetDelete(c Call) {
 }
 
 // splitDelete takes what does not exist out of the request.
-func (h *Handler) splitDelete(req *kmsg.OffsetDeleteRequest) (refused []kmsg.OffsetDeleteResponseTopic) {
+func (h *Handler) splitDelete(req *kmsg.OffsetDeleteRequest) *deletedTopics {
+	refused := &deletedTopics{at: map[string]int{}}
 	img := h.Images()
 	var known []kmsg.OffsetDeleteRequestTopic
 	for _, t := range req.Topics {
@@ -66,7 +67,7 @@ func (h *Handler) splitDelete(req *kmsg.OffsetDeleteRequest) (refused []kmsg.Off
 			rt.Partitions = append(rt.Partitions, rp)
 		}
 		if len(rt.Partitions) > 0 {
-			refused = append(refused, rt)
+			refused.add(rt)
 		}
 		if len(kept.Partitions) > 0 {
 			known = append(known, kept)
@@ -76,19 +77,29 @@ func (h *Handler) splitDelete(req *kmsg.OffsetDeleteRequest) (refused []kmsg.Off
 	return refused
 }
 
-func joinDeleted(refused, done []kmsg.OffsetDeleteResponseTopic) []kmsg.OffsetDeleteResponseTopic {
-	for _, r := range refused {
-		joined := false
-		for i := range done {
-			if done[i].Topic == r.Topic {
-				done[i].Partitions = append(done[i].Partitions, r.Partitions...)
-				joined = true
-				break
-			}
-		}
-		if !joined {
-			done = append(done, r)
-		}
+// deletedTopics puts the partitions of one topic together, as Kafka's response builder does.
+type deletedTopics struct {
+	list []kmsg.OffsetDeleteResponseTopic
+	at   map[string]int
+}
+
+func (l *deletedTopics) add(t kmsg.OffsetDeleteResponseTopic) {
+	at, ok := l.at[t.Topic]
+	if !ok {
+		l.at[t.Topic] = len(l.list)
+		l.list = append(l.list, t)
+		return
 	}
-	return done
+	l.list[at].Partitions = append(l.list[at].Partitions, t.Partitions...)
+}
+
+// join adds what was done to what was refused; when nothing was, it is the answer as it is.
+func (l *deletedTopics) join(done []kmsg.OffsetDeleteResponseTopic) []kmsg.OffsetDeleteResponseTopic {
+	if len(l.list) == 0 {
+		return done
+	}
+	for _, d := range done {
+		l.add(d)
+	}
+	return l.list
 }
