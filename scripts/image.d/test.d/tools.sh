@@ -9,7 +9,7 @@ h() { # NAME COMMAND: a health check: good while it serves, bad before
   patience=30 serving -- /etc/kafka/docker/run "$2"
   check "healthy: $1" ends 0
   fresh
-  patience=60 inside -- bash -c "timeout 3 bash -c '$2'"
+  patience=60 inside -- bash -c "timeout 1 bash -c '$2'"
   check "not healthy: $1" [ "$rc" != 0 ]
 }
 h "the image's own" /usr/lib/kaja/healthy
