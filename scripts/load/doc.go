@@ -3,7 +3,8 @@
 //	go run ./scripts/load MODE -addr HOST:PORT -pid BROKERPID [flags]      (MODE -h lists the flags)
 //
 // Modes: produce, fetch (large requests, CPU seconds per GiB); small (one request after the other: produce, metadata, apiversions, fetch,
-// heartbeat, consumer-heartbeat, commit, transaction: microseconds per request); tail (produce to a waiting consumer); conns, idle, first,
+// heartbeat, consumer-heartbeat, commit, transaction: microseconds per request); tail (produce to a waiting consumer); catchup (a reader from the disk
+// beside a live producer); conns, idle, first,
 // topics, group, compact; groups (idle ones), offsets (committed, then loaded by a broker that starts again).
 //
 // Owns: nothing of the broker but what it creates there. Requests are encoded once and answers are cut up by hand, so that the generator

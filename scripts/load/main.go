@@ -28,7 +28,7 @@ type figures map[string]any
 
 func modes() map[string]mode {
 	return map[string]mode{
-		"produce": produceMode, "fetch": fetchMode, "small": smallMode, "tail": tailMode, "conns": connsMode, "idle": idleMode,
+		"produce": produceMode, "fetch": fetchMode, "catchup": catchupMode, "small": smallMode, "tail": tailMode, "conns": connsMode, "idle": idleMode,
 		"first": firstMode, "topics": topicsMode, "group": groupMode, "compact": compactMode,
 		"groups": groupsMode, "offsets": offsetsMode,
 	}

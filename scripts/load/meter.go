@@ -19,6 +19,9 @@ type meter struct {
 }
 
 func startMeter(pid int) *meter {
+	if pid > 0 {
+		_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0) // the peak starts anew; without the right to, it is that of the process's life
+	}
 	return &meter{pid: pid, begin: time.Now(), ticks: tickCPU(pid), exact: threadCPU(pid), own: tickCPU(os.Getpid())}
 }
 
@@ -42,7 +45,7 @@ func (m *meter) stop(f figures) (cpu float64) {
 		return 0
 	}
 	cpu = m.cpu()
-	f["cpu_s"], f["rss_mib"] = round(cpu, 4), round(residentMiB(m.pid), 1)
+	f["cpu_s"], f["rss_mib"], f["peak_mib"] = round(cpu, 4), round(residentMiB(m.pid), 1), round(statusMiB(m.pid, "VmHWM:"), 1)
 	return cpu
 }
 
@@ -108,14 +111,17 @@ func tickCPU(pid int) float64 {
 	return (user + system) / 100
 }
 
-// residentMiB is the resident memory of a process (VmRSS).
-func residentMiB(pid int) float64 {
+// residentMiB is the resident memory of a process.
+func residentMiB(pid int) float64 { return statusMiB(pid, "VmRSS:") }
+
+// statusMiB is a size from /proc/PID/status.
+func statusMiB(pid int, field string) float64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
 	}
 	for line := range strings.SplitSeq(string(b), "\n") {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, field); ok {
 			var kib float64
 			_, _ = fmt.Sscan(rest, &kib)
 			return kib / 1024

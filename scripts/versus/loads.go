@@ -3,12 +3,13 @@ package main
 // step is one load: what scripts/load is called with, the figure that is compared, and the goal: at most so many times Kafka's figure.
 type step struct {
 	name   string
-	args   string // {r} is the round
+	args   string // {r} is the round, {dir} the broker's directory
 	figure string
 	unit   string
 	goal   float64 // 0: none
 	floor  string  // the figure of scripts/floor to compare with
 	max    float64 // at most so many times the floor; 0: none
+	also   []step  // more figures of the same run
 }
 
 const (
@@ -33,11 +34,15 @@ func steps() []step {
 		{name: "fetch 64 KiB, hot", args: "fetch -topic v64-{r} -mib 256 -conns 2 -max 65536", figure: perGiB, unit: secondsGiB, goal: 0.40, floor: "send_64KiB"},
 		{name: "fetch 16 MiB, hot", args: "fetch -topic v64-{r} -mib 512 -conns 2 -max 16777216", figure: perGiB, unit: secondsGiB, goal: 1.0, floor: "send_16MiB"},
 		{name: "20 consumers of one partition, 1 MiB", args: "fetch -topic v64-{r} -mib 512 -conns 20 -same", figure: perGiB, unit: secondsGiB},
-		{name: "one record, 1 connection", args: "small -topic vs-{r} -seconds 1.5", figure: perRequest, unit: micros, goal: 0.30, floor: "write_100B_us"},
+		{name: "reading 256 MiB from the disk beside a producer", args: "catchup -topic vcu-{r} -mib 256 -data {dir}", figure: perGiB, unit: secondsGiB,
+			also: []step{{name: "the producer's answers, 99 of 100 within", figure: "p99_ms", unit: "ms"}}},
+		{name: "one record, 1 connection", args: "small -topic vs-{r} -seconds 1.5", figure: perRequest, unit: micros, goal: 0.30, floor: "write_100B_us",
+			also: []step{{name: "the same, 99 of 100 within", figure: "p99_ms", unit: "ms", goal: 0.3}}},
 		{name: "one record, 16 connections", args: "small -topic vs-{r} -seconds 1.5 -conns 16", figure: perRequest, unit: micros, goal: 0.40},
 		{name: "one record, pipelined", args: "small -topic vs-{r} -seconds 1.5 -conns 4 -inflight 32", figure: perRequest, unit: micros, goal: 0.12},
 		{name: "one record, 300 a second", args: "small -topic vs-{r} -seconds 3 -rate 300", figure: perRequest, unit: micros},
-		{name: "produce to waiting consumer, 200/s", args: "tail -topic vt-{r} -seconds 3", figure: perRequest, unit: micros, goal: 0.40},
+		{name: "produce to waiting consumer, 200/s", args: "tail -topic vt-{r} -seconds 3", figure: perRequest, unit: micros, goal: 0.40,
+			also: []step{{name: "the same, half within", figure: "p50_ms", unit: "ms", goal: 0.4}}},
 		{name: "Metadata", args: "small -topic vs-{r} -seconds 1 -request metadata", figure: perRequest, unit: micros, goal: 0.20},
 		{name: "ApiVersions", args: "small -topic vs-{r} -seconds 1 -request apiversions", figure: perRequest, unit: micros, goal: 0.20},
 		{name: "empty Fetch", args: "small -topic vs-{r} -seconds 1 -request fetch", figure: perRequest, unit: micros, goal: 0.20},

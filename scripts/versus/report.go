@@ -11,13 +11,20 @@ import (
 
 func markdownTable(rows []row) string {
 	var b strings.Builder
-	b.WriteString("| load | unit | Kafka | kaja | ratio | goal | met |\n|---|---|--:|--:|--:|---|---|\n")
+	b.WriteString("| load | unit | Kafka | kaja | ratio | of the least | goal | met | MiB |\n|---|---|--:|--:|--:|--:|---|---|--:|\n")
 	for _, r := range rows {
 		ratio := ""
 		if r.kafka > 0 {
 			ratio = fmt.Sprintf("%.2f", r.other/r.kafka)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", r.name, r.unit, short(r.kafka), short(r.other), ratio, r.goal, r.met)
+		least, memory := "", ""
+		if r.least > 0 {
+			least = fmt.Sprintf("%.2f", r.least)
+		}
+		if r.memory > 0 {
+			memory = fmt.Sprintf("%.0f", r.memory)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.name, r.unit, short(r.kafka), short(r.other), ratio, least, r.goal, r.met, memory)
 	}
 	return b.String()
 }
@@ -42,7 +49,9 @@ func (c *comparison) write(name string, rows []row) error {
 	fmt.Fprintf(&b, `# Performance beside Apache Kafka 4.4.0
 
 Written by `+"`make bench-versus`"+`. Both brokers ran side by side on the same disk; %d rounds of each load in changing order, the first %d (the JVM warms up)
-left out, medians of the rest. CPU is user and system time of the broker's process: it holds on a busy machine, while seconds of waiting mean little there.
+left out. "Kafka" and "kaja" are medians, "ratio" that of the medians; what disturbs a run only adds to it, so goals are judged by the ratio "of the least" figures.
+CPU is user and system time of the broker's process: it holds on a busy machine, while seconds of waiting mean little there. "MiB" is kaja's largest
+resident memory under the load (at most 100 is the goal). Before each load a file is written and removed, so that both brokers fill pages that the machine has at hand.
 "Floor" is what the kernel alone takes to receive, checksum and write (or to send) the same bytes, measured in the same run by `+"`scripts/floor`"+`.
 
 Machine: %s, %d processors, Linux %s.
@@ -52,10 +61,23 @@ Machine: %s, %d processors, Linux %s.
 `, c.rounds, min(c.warm, c.rounds-1), runtime.GOARCH, runtime.NumCPU(), kernel(), filepath.Base(svg))
 	b.WriteString(markdownTable(rows))
 	b.WriteString("\nThe loads are those of `scripts/versus/loads.go`, the generator is `scripts/load`.\n")
+	b.WriteString(remarks(name))
 	if err := os.WriteFile(name, []byte(b.String()), 0o644); err != nil {
 		return err
 	}
 	return os.WriteFile(svg, []byte(plot(rows)), 0o644)
+}
+
+// remarks are what people wrote below the table: everything from the page's first heading of the second level on. It stays.
+func remarks(name string) string {
+	old, err := os.ReadFile(name)
+	if err != nil {
+		return "" // a new page
+	}
+	if i := strings.Index(string(old), "\n## "); i >= 0 {
+		return string(old[i:])
+	}
+	return ""
 }
 
 func kernel() string {
@@ -76,6 +98,9 @@ func plot(rows []row) string {
 			continue
 		}
 		ratio := r.other / r.kafka
+		if r.least > 0 {
+			ratio = r.least
+		}
 		colour := "#2a7f62"
 		if r.met == "no" {
 			colour = "#c0702a"
