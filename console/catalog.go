@@ -45,6 +45,7 @@ var catalog = [...]Metric{
 	{"kafka_network_requestmetrics_localtimems", Summary, []string{"request"}, "Milliseconds at work on a request."},
 	{"kafka_network_requestmetrics_remotetimems", Summary, []string{"request"}, "Milliseconds that a request waited: for other brokers, for data, for the disk, for other members."},
 	{"kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent", Gauge, nil, "Part of the time since the last look (0 to 1) that the event loops had no request to work on."},
+	{"kafka_network_socketserver_networkprocessoravgidle_percent", Gauge, nil, "The same: the loops read and write as well."},
 	{"kafka_server_socket_server_metrics_connection_count", Gauge, []string{"listener"}, "Open connections."},
 	{"kafka_server_socket_server_metrics_connection_creation_total", Counter, nil, "Connections accepted."},
 

@@ -26,6 +26,7 @@ type monitor struct {
 	console *console.Server
 	timings *timings
 	traffic *metric.Traffic
+	fetches window       // of all fetches together; guarded by timings.mu
 	state   atomic.Int32 // brokerStarting …
 	failure atomic.Pointer[error]
 	// Changes of ISRs, seen in the images.
@@ -186,7 +187,9 @@ var quantiles = [...]float64{.5, .75, .95, .98, .99, .999}
 
 func (m *monitor) collectRequests(s *console.Sink) {
 	t, n := m.timings, m.b.net
-	s.Set("kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent", t.idle(m.b.engine.loops))
+	idle := t.idle(m.b.engine.loops)
+	s.Set("kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent", idle)
+	s.Set("kafka_network_socketserver_networkprocessoravgidle_percent", idle)
 	s.Set("kafka_server_socket_server_metrics_connection_creation_total", float64(n.nextID.Load()))
 	open := map[string]int{}
 	for _, l := range m.b.listening {
@@ -198,28 +201,53 @@ func (m *monitor) collectRequests(s *console.Sink) {
 	}
 	for _, api := range protocol.APIs() {
 		a := t.apis[api.Key].Load()
-		if a == nil {
-			continue
+		if api.Key == fetchKey {
+			m.collectFetches(s, a)
+		} else if a != nil {
+			m.collectAPI(s, api.Name, &a.window, a)
 		}
+	}
+}
+
+// collectFetches shows fetches as Kafka does: all, those of consumers, those of followers.
+func (m *monitor) collectFetches(s *console.Sink, consumers *apiTimings) {
+	followers := &m.timings.followers
+	if consumers == nil {
+		consumers = m.timings.api(fetchKey)
+	}
+	m.collectAPI(s, "Fetch", &m.fetches, consumers, followers)
+	m.collectAPI(s, "FetchConsumer", &consumers.window, consumers)
+	m.collectAPI(s, "FetchFollower", &followers.window, followers)
+}
+
+// collectAPI shows what several counters of an API give together.
+func (m *monitor) collectAPI(s *console.Sink, name string, w *window, parts ...*apiTimings) {
+	var d [3]metric.Distribution
+	var byVersion [maxVersion + 1]int64
+	for _, a := range parts {
+		d[0], d[1], d[2] = d[0].Plus(a.total.Load()), d[1].Plus(a.local.Load()), d[2].Plus(a.remote.Load())
 		for v := range a.byVersion {
-			if n := a.byVersion[v].Load(); n > 0 {
-				s.Set("kafka_network_requestmetrics_requests_total", float64(n), api.Name, strconv.Itoa(v))
+			byVersion[v] += a.byVersion[v].Load()
+		}
+	}
+	for v, n := range byVersion {
+		if n > 0 {
+			s.Set("kafka_network_requestmetrics_requests_total", float64(n), name, strconv.Itoa(v))
+		}
+	}
+	t := m.timings
+	t.mu.Lock()
+	recent := w.recent(t.clock.Mono(), d)
+	t.mu.Unlock()
+	for i, part := range [...]string{"totaltimems", "localtimems", "remotetimems"} {
+		q := map[float64]float64{}
+		for _, x := range quantiles {
+			q[x] = math.NaN() // as Prometheus has it where nothing was observed
+			if v, ok := recent[i].Quantile(x); ok {
+				q[x] = milliseconds(v)
 			}
 		}
-		d := [3]metric.Distribution{a.total.Load(), a.local.Load(), a.remote.Load()}
-		t.mu.Lock()
-		recent := a.window.recent(t.clock.Mono(), d)
-		t.mu.Unlock()
-		for i, name := range [...]string{"totaltimems", "localtimems", "remotetimems"} {
-			q := map[float64]float64{}
-			for _, x := range quantiles {
-				q[x] = math.NaN() // as Prometheus has it where nothing was observed
-				if v, ok := recent[i].Quantile(x); ok {
-					q[x] = milliseconds(v)
-				}
-			}
-			s.Summarize("kafka_network_requestmetrics_"+name, d[i].Count, milliseconds(d[i].Sum), q, api.Name)
-		}
+		s.Summarize("kafka_network_requestmetrics_"+part, d[i].Count, milliseconds(d[i].Sum), q, name)
 	}
 }
 

@@ -104,6 +104,11 @@ func TestMetrics(t *testing.T) {
 	f(`kafka_server_brokertopicmetrics_failedproducerequests_total{topic=""}`, 0, 0)
 	f(`kafka_network_requestmetrics_totaltimems_count{request="Produce"}`, 13, 13)
 	f(`kafka_network_requestmetrics_totaltimems{request="Produce",quantile="0.99"}`, 0.001, 10_000)
+	f(`kafka_network_requestmetrics_totaltimems_count{request="FetchConsumer"}`, 1, 1000)
+	f(`kafka_network_requestmetrics_totaltimems_count{request="FetchFollower"}`, 0, 0)
+	if all, consumers := m[`kafka_network_requestmetrics_totaltimems_count{request="Fetch"}`], m[`kafka_network_requestmetrics_totaltimems_count{request="FetchConsumer"}`]; all != consumers {
+		t.Errorf("%v fetches, %v of consumers", all, consumers)
+	}
 	f(`kafka_consumergroup_lag{consumergroup="g",partition="0",topic="a"}`, 3, 3)
 	f(`kafka_consumergroup_lag_sum{consumergroup="g",topic="a"}`, 3, 3)
 	f(`kafka_consumergroup_current_offset{consumergroup="g",partition="0",topic="a"}`, 10, 10)
@@ -248,6 +253,12 @@ func TestTimings(t *testing.T) {
 	}
 	if got := tm.idle(2); got != 1 { // no time has passed
 		t.Errorf("idle %v", got)
+	}
+	tm.began(k)
+	k.FromFollower()
+	tm.ended(k)
+	if all, followers := a.total.Load().Count, tm.followers.total.Load().Count; all != 1 || followers != 1 {
+		t.Errorf("%d fetches of consumers, %d of followers", all, followers)
 	}
 	var none *timings
 	none.began(k)

@@ -16,7 +16,9 @@ type timings struct {
 	clock clock.Clock
 	start time.Time
 	apis  [protocol.MaxKey + 1]atomic.Pointer[apiTimings]
-	busy  atomic.Int64 // ns of work on requests, over all loops
+	// followers are the fetches of other brokers, which are not among those of their API.
+	followers apiTimings
+	busy      atomic.Int64 // ns of work on requests, over all loops
 
 	mu     sync.Mutex // one look at a time
 	looked time.Time  // when busy was last asked for; guarded by mu
@@ -34,7 +36,10 @@ type apiTimings struct {
 const maxVersion = 31
 
 // callTiming goes with a call; it belongs to the connection's loop.
-type callTiming struct{ began, parked time.Duration } // since timings.start
+type callTiming struct {
+	began, parked time.Duration // since timings.start
+	follower      bool          // a Fetch of another broker
+}
 
 func newTimings(clk clock.Clock) *timings {
 	now := clk.Mono()
@@ -69,6 +74,9 @@ func (t *timings) ended(k *call) {
 	}
 	t.busy.Add(int64(local))
 	a := t.api(k.header.Key)
+	if k.timing.follower {
+		a = &t.followers
+	}
 	if a == nil {
 		return
 	}
@@ -113,6 +121,9 @@ type window struct {
 
 // windowSpan is how old the looks grow: quantiles are over the last five to ten minutes, about what Kafka's decaying samples cover.
 const windowSpan = 5 * time.Minute
+
+// FromFollower is told by the handler of Fetch when the fetch is another broker's.
+func (k *call) FromFollower() { k.timing.follower = true }
 
 // recent is what came after the older look, and moves the looks on.
 func (w *window) recent(now time.Time, d [3]metric.Distribution) (out [3]metric.Distribution) {

@@ -70,6 +70,16 @@ func (h *Histogram) Load() (d Distribution) {
 	return d
 }
 
+// Plus joins two histograms.
+func (d Distribution) Plus(o Distribution) Distribution {
+	for i := range d.buckets {
+		d.buckets[i] += o.buckets[i]
+	}
+	d.Count += o.Count
+	d.Sum += o.Sum
+	return d
+}
+
 // Since is what came after an earlier look at the same histogram.
 func (d Distribution) Since(earlier Distribution) Distribution {
 	for i := range d.buckets {

@@ -28,6 +28,9 @@ func TestQuantile(t *testing.T) {
 		h.Observe(time.Duration(i+1) * 10 * time.Microsecond)
 	}
 	d := h.Load().Since(before)
+	if twice := d.Plus(d); twice.Count != 2000 || twice.Since(d) != d {
+		t.Error("a sum is not that of its parts")
+	}
 	f := func(q float64, want time.Duration) {
 		t.Helper()
 		got, ok := d.Quantile(q)

@@ -104,6 +104,7 @@ func (f *fetchCall) options(req *kmsg.FetchRequest) {
 	}
 	// Consumers may read from followers from v11 on, where they tell their rack.
 	f.read.LeaderOnly = f.read.Replica >= 0 || req.Version < 11
+	f.markFollower()
 }
 
 // asks takes the partitions and the session out of the request. Names alias the frame.

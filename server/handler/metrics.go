@@ -23,3 +23,13 @@ func (f *fetchCall) count() {
 		}
 	}
 }
+
+// FollowerMarker is a Call that wants to know which fetches are those of other brokers.
+type FollowerMarker interface{ FromFollower() }
+
+// markFollower tells the call that its fetch is another broker's.
+func (f *fetchCall) markFollower() {
+	if m, ok := f.c.(FollowerMarker); ok && f.read.Replica >= 0 {
+		m.FromFollower()
+	}
+}
