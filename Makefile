@@ -15,7 +15,7 @@ RUN ?=
 FUZZTIME ?= 30s
 ARGS ?=
 
-.PHONY: help build run test race lint fuzz sim bench bench-versus bench-groups compat compat-kafka eos nightly check cover dist clean tidy
+.PHONY: help build run test race lint fuzz sim bench bench-main bench-versus costs bench-groups compat compat-kafka eos nightly check cover dist clean tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,7 +50,13 @@ sim: ## the simulator's longer runs (SEED=n repeats one)
 bench: ## benchmarks of the hot paths (PKG, RUN narrow it)
 	go test -run '^$$' -bench '$(or $(RUN),.)' -benchmem $(PKG)
 
-bench-versus: ## cost beside Apache Kafka 4.4.0, written to docs/performance.md; about ten minutes (ARGS="-rounds 6 -only fetch"; KAFKA_HOME or ../shared names Kafka)
+bench-main: ## the same benchmarks beside those of main, by benchstat (ARGS=a-commit; COUNT=6 BENCHTIME=200ms)
+	scripts/bench-compare $(ARGS)
+
+costs: ## what a request may cost: allocations, system calls, bytes copied, CPU beside the kernel's; a minute
+	scripts/costs
+
+bench-versus: ## cost beside Apache Kafka 4.4.0, written to docs/performance.md; about twenty minutes (ARGS="-rounds 6 -only fetch"; KAFKA_HOME or ../shared names Kafka)
 	go run ./scripts/versus -out docs/performance.md $(ARGS)
 
 bench-groups: ## 200 members at once, idle groups, 100,000 committed offsets, the price of a heartbeat, against their limits; a minute (../shared names Kafka)

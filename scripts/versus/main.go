@@ -25,6 +25,7 @@ func main() {
 	flag.IntVar(&c.rounds, "rounds", 5, "rounds")
 	flag.IntVar(&c.warm, "warm", 1, "rounds at the start that do not count: they warm the JVM")
 	flag.BoolVar(&c.recovery, "recovery", true, "kill and stop the brokers at the end, and measure how they come back")
+	flag.BoolVar(&c.gating, "gate", false, "without Kafka: check system calls, bytes copied and CPU beside the kernel's, in less than a minute")
 	flag.Parse()
 	if err := c.run(*port, *only, *dir, *out, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "versus:", err)
@@ -36,6 +37,7 @@ func main() {
 type comparison struct {
 	rounds, warm int
 	recovery     bool
+	gating       bool
 	generator    string
 	brokers      [2]*broker
 	values       map[string][2][]float64 // by step
@@ -81,9 +83,11 @@ func (c *comparison) run(port int, only, dir, out string, command []string) erro
 	if len(command) == 0 {
 		command = []string{filepath.Join(dir, "kaja"), "serve", "--override", "listeners=PLAINTEXT://127.0.0.1:{port}", "--override", "log.dirs={dir}", "--override", "log.cleaner.backoff.ms=200"}
 	}
-	kafka, err := kafkaCommand(root)
-	if err != nil {
-		return err
+	var kafka []string
+	if !c.gating {
+		if kafka, err = kafkaCommand(root); err != nil {
+			return err
+		}
 	}
 	c.brokers = [2]*broker{
 		{name: "kafka", command: kafka, port: port + 1, dir: filepath.Join(dir, "kafka-data")},
@@ -94,6 +98,9 @@ func (c *comparison) run(port int, only, dir, out string, command []string) erro
 			_, _ = b.stop(syscall.SIGKILL) // the end of the run: nothing of it is kept
 		}
 	}()
+	if c.gating {
+		return c.gate(floor, dir, c.brokers[1])
+	}
 	if err := c.begin(); err != nil {
 		return err
 	}
@@ -198,7 +205,7 @@ func verdict(ok bool) string {
 }
 
 func (c *comparison) measureFloor(bin, dir string) error {
-	cmd := exec.Command(bin, "-dir", dir, "-mib", "128")
+	cmd := exec.Command(bin, "-dir", dir, "-mib", "128", "-conns", "2")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
