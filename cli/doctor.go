@@ -22,9 +22,9 @@ func (p *Process) doctorCommand() *cobra.Command {
 		Short: "Find out why clients and brokers do not come together",
 		Long: "Look at a Kafka (or kaja) as a client does: are names known, do ports answer, do the advertised addresses lead back to the same brokers, are there enough brokers " +
 			"for the replication factors, is there room on their disks. With --config also at the machine that a broker is to run on: the settings, the data directories, " +
-			"limits, clock. Nothing is changed. Without an address it looks at the listeners of --config, or at localhost:9092.\n\n" +
+			"limits, clock. Nothing is changed. Without an address it looks at the listeners of --config, or of KAFKA_* in the environment (inside a container), or at localhost:9092.\n\n" +
 			"Each line is ok, warn or FAIL with what to do. The exit code is 1 if anything failed.",
-		Example: "  kaja doctor                                   # a broker on this machine\n" +
+		Example: "  kaja doctor                                   # a broker on this machine, or in this container\n" +
 			"  kaja doctor kafka:9092                        # from another one, or from inside a container\n" +
 			"  kaja doctor --config server.properties        # before the first start",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -68,7 +68,8 @@ func (p *Process) newDoctor(out io.Writer) *doctor {
 
 func (d *doctor) run(ctx context.Context, bootstrap []string, file string) error {
 	var cfg *config.Static
-	if file != "" {
+	given := file != "" || len(bootstrap) == 0 && d.configuredByEnvironment()
+	if given {
 		cfg = d.checkConfig(file)
 		d.checkMachine(cfg)
 	}
@@ -78,7 +79,7 @@ func (d *doctor) run(ctx context.Context, bootstrap []string, file string) error
 		running = d.checkCluster(ctx, bootstrap, true)
 	case cfg != nil:
 		running = d.checkCluster(ctx, localAddrs(cfg), false)
-	case file == "":
+	case !given:
 		running = d.checkCluster(ctx, []string{"localhost:9092"}, true)
 	}
 	if cfg != nil {

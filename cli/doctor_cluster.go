@@ -20,31 +20,31 @@ import (
 // checkCluster looks at a cluster as a client does; false if nobody answered. required makes it a problem that nobody listens.
 func (d *doctor) checkCluster(ctx context.Context, bootstrap []string, required bool) (running bool) {
 	var k *kafkaConn
-	var from string
+	var m *kmsg.MetadataResponse
+	seen := map[string]bool{}
 	for _, addr := range bootstrap {
 		c := d.checkAddress(ctx, addr, "bootstrap address", required)
-		if c != nil && k == nil {
-			k, from = c, addr
-		} else if c != nil {
-			_ = c.Close()
+		if c == nil {
+			continue
 		}
-	}
-	if k == nil {
-		if !required {
-			d.ok("no broker runs here yet (%s)", strings.Join(bootstrap, ", "))
+		running = true
+		defer c.Close() // a few
+		req := kmsg.NewPtrMetadataRequest()
+		req.Topics = nil // all
+		resp, err := c.ask(req)
+		if err != nil {
+			d.fail(addr+" does not answer Metadata: "+err.Error(), sasl)
+			continue
 		}
-		return false
+		k, m = c, resp.(*kmsg.MetadataResponse)
+		d.checkBrokers(ctx, m, addr, seen) // each listener advertises addresses of its own
 	}
-	defer k.Close()
-	req := kmsg.NewPtrMetadataRequest()
-	req.Topics = nil // all
-	resp, err := k.ask(req)
-	if err != nil {
-		d.fail(from+" does not answer Metadata: "+err.Error(), sasl)
-		return true
+	if !running && !required {
+		d.ok("no broker runs here yet (%s)", strings.Join(bootstrap, ", "))
 	}
-	m := resp.(*kmsg.MetadataResponse)
-	d.checkBrokers(ctx, m, from)
+	if m == nil {
+		return running
+	}
 	d.checkTopics(m)
 	d.checkFactors(k, m)
 	d.checkBrokerDisks(k, m)
@@ -106,8 +106,8 @@ func (d *doctor) checkName(ctx context.Context, host, what string) bool {
 	return true
 }
 
-// checkBrokers goes where clients are sent, and sees whether that is where the cluster says.
-func (d *doctor) checkBrokers(ctx context.Context, m *kmsg.MetadataResponse, from string) {
+// checkBrokers goes where clients are sent, and sees whether that is where the cluster says; once for each address.
+func (d *doctor) checkBrokers(ctx context.Context, m *kmsg.MetadataResponse, from string, seen map[string]bool) {
 	if len(m.Brokers) == 0 {
 		d.fail("the cluster names no broker", "the brokers are starting or fenced: look at their logs")
 		return
@@ -117,6 +117,10 @@ func (d *doctor) checkBrokers(ctx context.Context, m *kmsg.MetadataResponse, fro
 		b := &m.Brokers[i]
 		addr := net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port)))
 		what := fmt.Sprintf("broker %d advertises", b.NodeID)
+		if seen[addr] {
+			continue
+		}
+		seen[addr] = true
 		if isLoopback(b.Host) && !isLoopback(fromHost) {
 			d.fail(fmt.Sprintf("broker %d advertises %s, which is every client's own machine, though it was reached as %s", b.NodeID, addr, fromHost),
 				"set advertised.listeners of the broker to "+net.JoinHostPort(fromHost, strconv.Itoa(int(b.Port)))+" or another address that clients can reach, or to auto (kaja)")
@@ -124,7 +128,7 @@ func (d *doctor) checkBrokers(ctx context.Context, m *kmsg.MetadataResponse, fro
 		}
 		k := d.checkAddress(ctx, addr, what, true)
 		if k == nil {
-			d.line("    ", "clients that ask "+from+" are sent to "+addr+": correct advertised.listeners, which must be what clients use to get to the broker (docs/listeners.md)", "")
+			d.line("    ", "clients that ask "+from+" are sent to "+addr+": correct advertised.listeners, which must be what clients use to get to the broker (docs/listeners.md); if it is right where they run, run doctor there", "")
 			continue
 		}
 		d.checkIdentity(k, m, b.NodeID, addr)

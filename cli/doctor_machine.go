@@ -16,12 +16,17 @@ import (
 
 // checkConfig reads a server.properties as the start does, with the environment; nil if it would not start.
 func (d *doctor) checkConfig(file string) *config.Static {
-	data, err := d.p.FS.ReadFile(file)
-	if err != nil {
-		d.fail("cannot read the configuration: "+err.Error(), "give the path of a server.properties that this user may read")
-		return nil
+	src := config.Sources{FileName: file, Env: d.p.Env}
+	what := "the environment"
+	if file != "" {
+		what = file
+		var err error
+		if src.File, err = d.p.FS.ReadFile(file); err != nil {
+			d.fail("cannot read the configuration: "+err.Error(), "give the path of a server.properties that this user may read")
+			return nil
+		}
 	}
-	cfg, warnings, err := config.Load(config.Sources{FileName: file, File: data, Env: d.p.Env})
+	cfg, warnings, err := config.Load(src)
 	if err != nil {
 		found, do, _ := strings.Cut(err.Error(), "; ")
 		d.fail("the broker would not start: "+found, do)
@@ -30,8 +35,14 @@ func (d *doctor) checkConfig(file string) *config.Static {
 	for _, w := range warnings {
 		d.warn(w, "")
 	}
-	d.ok("%s can be started with", file)
+	d.ok("%s can be started with", what)
 	return cfg
+}
+
+// configuredByEnvironment tells whether the environment says what a broker does, as it does inside containers.
+func (d *doctor) configuredByEnvironment() bool {
+	cfg, _, err := config.Load(config.Sources{Env: d.p.Env})
+	return err != nil || !cfg.DefaultMode()
 }
 
 // checkMachine looks at what a broker needs of this machine.

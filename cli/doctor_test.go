@@ -120,6 +120,14 @@ func TestDoctorFinds(t *testing.T) {
 	other := kafka(t)
 	w.wants(t, w.run(ctx, []string{kafka(t, "advertised.listeners=PLAINTEXT://"+other)}, ""), 1, "belongs to another cluster", "two brokers advertise the same address")
 
+	// Of two listeners the second advertises what nobody has; the settings come from the environment, as in a container.
+	w = newPatient(vfs.NewMem(), clock.System())
+	w.names["localhost"] = "127.0.0.1"
+	one, two := kafka(t), kafka(t, "advertised.listeners=PLAINTEXT://"+dead)
+	w.p.Env = []string{"KAFKA_LISTENERS=A://" + one + ",B://" + two, "KAFKA_ADVERTISED_LISTENERS=A://" + one + ",B://" + dead, "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP=A:PLAINTEXT,B:PLAINTEXT",
+		"KAFKA_NODE_ID=1", "KAFKA_PROCESS_ROLES=broker,controller", "KAFKA_INTER_BROKER_LISTENER_NAME=A", "KAFKA_LOG_DIRS=/d"}
+	w.wants(t, w.run(ctx, nil, ""), 1, "ok    the environment can be started with", "ok    broker 1 advertises "+one+" answers", "FAIL  broker 1 advertises "+dead, "run doctor there")
+
 	// More replicas than brokers.
 	w = newPatient(vfs.NewMem(), clock.System())
 	w.wants(t, w.run(ctx, []string{kafka(t, "offsets.topic.replication.factor=3", "min.insync.replicas=2")}, ""), 1,
