@@ -126,3 +126,14 @@ func TestTable(t *testing.T) {
 		t.Errorf("Produce: %+v", produce)
 	}
 }
+
+func BenchmarkReadHeader(b *testing.B) {
+	var h RequestHeader
+	frame := []byte("\x00\x03\x00\x09\x00\x00\x00\x07\x00\x02ab\x00rest")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := h.Read(frame); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -71,6 +71,31 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
+// BenchmarkReadOn is a reader that goes through the middle of a log, one batch or many at a time.
+func BenchmarkReadOn(b *testing.B) {
+	for _, size := range []int{100, 64 << 10} {
+		b.Run(fmt.Sprintf("batches of %d", size), func(b *testing.B) {
+			_, l := osLog(b)
+			for range 2000 {
+				mustAppend(b, l, makeBatch(1, size, startTime().UnixMilli()))
+			}
+			off := int64(0)
+			step := int64(max(1, (64<<10)/(size+80)))
+			b.ReportAllocs()
+			for b.Loop() {
+				res, err := l.Read(ReadOptions{Offset: off, MaxBytes: 64 << 10, UpTo: math.MaxInt64, MinOne: true})
+				if err != nil {
+					b.Fatal(err)
+				}
+				res.Range.Release()
+				if off += step; off > 1900 {
+					off = 0
+				}
+			}
+		})
+	}
+}
+
 // TestAllocations holds the hot paths to their budgets.
 func TestAllocations(t *testing.T) {
 	if invariant.Enabled {

@@ -122,3 +122,15 @@ func TestSaslOnPlaintext(t *testing.T) {
 		t.Errorf("authenticate: %+v", r)
 	}
 }
+
+func BenchmarkApiVersions(b *testing.B) {
+	h := testHandler()
+	req := kmsg.NewPtrApiVersionsRequest()
+	req.SetVersion(4)
+	req.ClientSoftwareName, req.ClientSoftwareVersion = "test", "1.0"
+	c := &quietCall{dataCall: dataCall{testCall: *callOf(req), conn: &dataConn{id: 1}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		h.apiVersions(c)
+	}
+}

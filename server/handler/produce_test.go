@@ -251,6 +251,25 @@ func TestProduceAllocations(t *testing.T) {
 	}
 }
 
+// BenchmarkReadProduce is the decoding of a request of 100 partitions.
+func BenchmarkReadProduce(b *testing.B) {
+	req := produceReq("a", 0, plainBatch(b, 1))
+	req.SetVersion(9)
+	for i := range int32(99) {
+		p := req.Topics[0].Partitions[0]
+		p.Partition = i + 1
+		req.Topics[0].Partitions = append(req.Topics[0].Partitions, p)
+	}
+	body := callOf(req).body
+	var q produceRequest
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := q.read(9, body); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkProduce(b *testing.B) {
 	for _, count := range []int{1, 100} {
 		b.Run(fmt.Sprint(count, " records"), func(b *testing.B) {
