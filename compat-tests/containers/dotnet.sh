@@ -60,5 +60,6 @@ net() {
 net "cp-kafka:7.5.12, ZooKeeper, its default" docker.io/confluentinc/cp-kafka:7.5.12 confluent zookeeper
 net "cp-kafka:8.4.0 WithKRaft" docker.io/confluentinc/cp-kafka:8.4.0 confluent kraft
 net "apache/kafka:4.4.0" docker.io/apache/kafka:4.4.0 apache kraft
+net "the image's own name WithVendor" localhost/kaja:4.4.0 apache kraft
 net "bitnami/kafka:4.4.0 under Apache's script" docker.io/bitnami/kafka:4.4.0 apache kraft
 net "apache/kafka-native:4.4.0 WithListener" docker.io/apache/kafka-native:4.4.0 apache kraft kafka:19092 kafka:19093

@@ -26,6 +26,7 @@ const cases = {
   "ZooKeeper mode": () => new KafkaContainer("confluentinc/cp-kafka:7.9.0"),
   withKraft: () => new KafkaContainer("confluentinc/cp-kafka:7.9.0").withKraft(),
   "withKraft, formats itself": () => new KafkaContainer("confluentinc/cp-kafka:7.0.0").withKraft(),
+  "the image's own name": () => new KafkaContainer("localhost/kaja:8.4.0"),
   "8.4.0": () => new KafkaContainer("confluentinc/cp-kafka:8.4.0"),
 };
 

@@ -21,6 +21,7 @@ CASES = {
     "default, ZooKeeper mode": lambda: KafkaContainer(),
     "with_kraft": lambda: KafkaContainer("confluentinc/cp-kafka:7.6.0").with_kraft(),
     "with_kraft, 8.4.0": lambda: KafkaContainer("confluentinc/cp-kafka:8.4.0").with_kraft(),
+    "the image's own name": lambda: KafkaContainer("localhost/kaja:4.4.0"),
     "redpanda": lambda: RedpandaContainer("docker.redpanda.com/redpandadata/redpanda:v24.3.1"),
 }
 

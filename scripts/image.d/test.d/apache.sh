@@ -69,6 +69,13 @@ inside KAFKA_NODE_ID=3 KAFKA_NUM_PARTITIONS=5 -- $run
 check "environment alone, no defaults" lacks $final log.dirs
 check "what became a property is out of the environment" [ -z "$(grep -E '^KAFKA_(NODE|NUM)' <<< "$said")" ]
 
+check "data lies in the volume" says "kaja serve /opt/kafka/config/server.properties --override log.dirs=/var/lib/kafka/data"
+mkdir -p "$cell/up/tmp/kafka-logs"
+inside KAFKA_NODE_ID=3 -- $run
+check "data lies in Kafka's default where that was made" says "/tmp/kafka-logs is not writable for uid 1000"
+inside KAFKA_NODE_ID=3 KAFKA_LOG_DIRS=/tmp/x -- $run
+check "KAFKA_LOG_DIRS" [ -z "$(grep override <<< "$said")" ]
+
 fresh; stub
 inside KAFKA_NUM_PARTITIONS=5 -- $run
 check "without roles and listeners the defaults stay" last $final advertised.listeners=PLAINTEXT://localhost:9092

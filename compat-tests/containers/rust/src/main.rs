@@ -19,6 +19,7 @@ async fn main() {
         ("apache/kafka-native:3.8.0", run(apache::Kafka::default().into(), apache::KAFKA_PORT).await),
         ("apache/kafka:3.8.0", run(apache::Kafka::default().with_jvm_image().into(), apache::KAFKA_PORT).await),
         ("apache/kafka:4.4.0", run(apache::Kafka::default().with_jvm_image().with_tag("4.4.0"), apache::KAFKA_PORT).await),
+        ("the image's own name", run(apache::Kafka::default().with_name("localhost/kaja").with_tag("4.4.0"), apache::KAFKA_PORT).await),
         ("cp-kafka:6.1.1, ZooKeeper", run(confluent::Kafka::default().into(), confluent::KAFKA_PORT).await),
     ];
     let mut failed = 0;

@@ -146,7 +146,7 @@ kaja_serve() {
   for i in "${!names[@]}"; do
     [[ ${names[i]} == KAFKA_* && $kaja_not_settings != *" ${names[i]} "* && ${names[i]} != KAFKA_CREATE_TOPICS* ]] && drop+=(-u "${names[i]}")
   done
-  kaja_dirs "$file" /tmp/kafka-logs
+  kaja_dirs "$file" "${kaja_data:-/tmp/kafka-logs}"
   for d in "${dirs[@]}"; do
     [[ -f $d/meta.properties ]] && { drop+=(-u CLUSTER_ID); break; }
   done
