@@ -38,6 +38,6 @@ func Find(name string) (Tool, bool) {
 func adminTools() []Tool {
 	return []Tool{
 		topicsTool(), getOffsetsTool(), brokerVersionsTool(), logDirsTool(), deleteRecordsTool(), leaderElectionTool(),
-		clusterTool(), metadataQuorumTool(), featuresTool(), configsTool(),
+		clusterTool(), metadataQuorumTool(), featuresTool(), configsTool(), aclsTool(),
 	}
 }
