@@ -63,6 +63,7 @@ var mayImport = map[string]string{
 	"internal/sim":       "*",
 	"scripts/genrecord":  "*",
 	"scripts/genconfig":  "*",
+	"scripts/genman":     "*",
 	"scripts/history":    "*",
 	"scripts/killloop":   "*",
 	"scripts/capacity":   "*",
@@ -325,9 +326,14 @@ func documented(t *testing.T, fset *token.FileSet, d *ast.GenDecl) {
 // patterns are recognised by their values.
 var sentinelOrTable = regexp.MustCompile(`^(_|[eE]rr[A-Z].*)$`)
 
+// embeds tells a variable that the compiler fills from a file.
+func embeds(doc *ast.CommentGroup) bool {
+	return doc != nil && slices.ContainsFunc(doc.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:embed ") })
+}
+
 // constantVariables refuses package variables that look mutable. Best effort: without types, it looks at the value.
 func constantVariables(t *testing.T, fset *token.FileSet, f *sourceFile, d *ast.GenDecl) {
-	if d.Tok != token.VAR || within(f.dir, "scripts") {
+	if d.Tok != token.VAR || within(f.dir, "scripts") || embeds(d.Doc) {
 		return
 	}
 	for _, spec := range d.Specs {
