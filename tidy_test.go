@@ -80,7 +80,7 @@ var reserved = map[string]string{
 	"github.com/dgraph-io/ristretto":    "internal/cache",
 	"github.com/twmb/franz-go/pkg/kgo":  "cli/tool scripts",
 	"github.com/twmb/franz-go/pkg/kadm": "cli/tool scripts",
-	"github.com/spf13/cobra":            "cli cli/tool",
+	"github.com/spf13/cobra":            "cli cli/tool scripts",
 	"github.com/magiconair/properties":  "config cli",
 	"github.com/anishathalye/porcupine": "internal/sim",
 }
