@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ type dumpOptions struct {
 	maxMessageSize, maxBytes  int
 	decoder                   string // family of the records, "" for plain ones
 	keyDecoder, valueDecoder  string
+	wrong                     error // with the options of logs: told when the first log is met, as by Kafka
 }
 
 // offsetPairs are pairs of numbers by file, in the order in which the files came.
@@ -120,6 +122,13 @@ func (d *dumper) dump(name string) error {
 	base := path.Base(name)
 	switch base[max(0, strings.LastIndexByte(base, '.')):] {
 	case ".log", ".checkpoint":
+		if d.o.wrong != nil {
+			return d.o.wrong
+		}
+		var err error
+		if d.parser, err = d.newParser(); err != nil {
+			return err
+		}
 		return d.dumpLog(name)
 	case ".index":
 		return d.dumpIndex(name)
@@ -191,9 +200,7 @@ func runDumpLog(_ context.Context, e *Env) int {
 	}
 	out := bufio.NewWriterSize(e.Stdout, dumpBuffer)
 	d := dumper{fs: e.FS, dir: dir, o: *o, out: out, err: dumpErrors{out, e.Stderr}}
-	if d.parser, err = d.newParser(); err == nil {
-		err = d.run()
-	}
+	err = d.run()
 	if flushed := out.Flush(); err == nil {
 		err = flushed
 	}
@@ -270,10 +277,6 @@ func dumpArguments(e *Env) (*dumpOptions, int, error) {
 	size, err4 := set.number(messageSize)
 	bytes, err5 := set.number(maxBytes)
 	o.files, o.maxMessageSize, o.maxBytes = strings.Split(names, ","), int(size), int(bytes)
-	for _, err := range []error{err1, err2, err3, err4, err5} {
-		if err != nil {
-			return nil, 0, err
-		}
-	}
-	return o, 0, nil
+	o.wrong = cmp.Or(err2, err3, err5)
+	return o, 0, cmp.Or(err1, err4)
 }

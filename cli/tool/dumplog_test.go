@@ -70,8 +70,8 @@ func TestDumpLogErrors(t *testing.T) {
 	f("--files 00000000000000000007.timeindex --index-sanity-check", "has non-zero size but the last timestamp is 8 which is less than the first timestamp 9")
 	f("--files 00000000000000000007.timeindex", "Indexed offset: 8, found log offset: -1")
 	f("--files 00000000000000000007.snapshot", "Snapshot is corrupt (CRC is no longer valid). Stored crc: 0. Computed crc: ")
-	f("--files x.checkpoint", "java.util.NoSuchElementException: No value present")
-	f("--files x --value-decoder-class no.such.Class", "Failed to load decoder class")
+	f("--files x.checkpoint", "java.lang.StringIndexOutOfBoundsException: begin 0, end 20, length 12")
+	f("--files 0.log --value-decoder-class no.such.Class", "Failed to load decoder class")
 	f("--deep-iteration", `Missing required argument "[files]"`)
 	f("--nosuch", "joptsimple.UnrecognizedOptionException: nosuch is not a recognized option")
 }

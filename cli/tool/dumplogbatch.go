@@ -63,6 +63,8 @@ func (d *dumper) logHead(name string) error {
 		fmt.Fprintf(d.out, "Log starting offset: %d\n", start)
 	case base == "bootstrap.checkpoint":
 		fmt.Fprintln(d.out, "KRaft bootstrap snapshot")
+	case len(base) < 20: // Kafka takes the first 20 characters for the offset
+		return &exception{"java.lang.StringIndexOutOfBoundsException", fmt.Sprintf("begin 0, end 20, length %d", len(base))}
 	default:
 		offset, epoch, ok := strings.Cut(strings.TrimSuffix(base, ".checkpoint"), "-")
 		o, err1 := strconv.ParseInt(offset, 10, 64)

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -211,8 +212,11 @@ func (p *metadataParser) appendRecord(dst, value []byte) ([]byte, error) {
 	switch {
 	case r.err != nil:
 		return dst, fmt.Errorf("Error while reading frame version") //nolint:staticcheck // Kafka's text
+	case frame == 0:
+		return dst, errors.New("Could not deserialize metadata record with frame version 0. " + //nolint:staticcheck // Kafka's text
+			"Note that upgrades from the preview release of KRaft in 2.8 to newer versions are not supported.")
 	case frame != 1:
-		return dst, fmt.Errorf("Could not deserialize metadata record with frame version %d", frame) //nolint:staticcheck // Kafka's text
+		return dst, fmt.Errorf("Could not deserialize metadata record due to unknown frame version %d(only frame version 1 is supported)", frame) //nolint:staticcheck // Kafka's text
 	case !known:
 		return dst, fmt.Errorf("org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id %d", kind)
 	case !s.valid.has(version):

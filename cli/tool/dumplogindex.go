@@ -303,7 +303,7 @@ func (d *dumper) dumpSnapshot(name string) error {
 		return nil
 	}
 	if v := int16(binary.BigEndian.Uint16(data)); v != 1 {
-		fmt.Fprintf(d.err, "Snapshot contained an unknown file version %d\n", v)
+		fmt.Fprintf(d.err, "Snapshot failed schema validation: Snapshot contained an unknown file version %d\n", v)
 		return nil
 	}
 	if len(data) < 10 {
