@@ -2,7 +2,6 @@ package tool
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -117,11 +116,11 @@ func skipped(offset int64, why string) []byte {
 
 func (p *coordinatorParser) appendValue(dst []byte, s *schema, value []byte) ([]byte, error) {
 	if len(value) < 2 {
-		return dst, fmt.Errorf("Could not read version from value's buffer.") //nolint:staticcheck // Kafka's text
+		return dst, thrown(classRuntime, "Could not read version from value's buffer.")
 	}
 	version := int16(binary.BigEndian.Uint16(value))
 	if !s.valid.has(version) {
-		return dst, fmt.Errorf("Could not read record with version %d from value's buffer due to: Can't read version %d of %s.", version, version, s.name) //nolint:staticcheck // Kafka's text
+		return dst, thrown(classRuntime, "Could not read record with version %d from value's buffer due to: Can't read version %d of %s.", version, version, s.name)
 	}
 	dst = append(dst, `{"version":"`...)
 	dst = append(strconv.AppendInt(dst, int64(version), 10), `","data":`...)
@@ -134,7 +133,7 @@ func (p *coordinatorParser) appendValue(dst []byte, s *schema, value []byte) ([]
 	}
 	dst = append(r.appendRecord(dst, s, version), '}')
 	if r.err != nil {
-		return dst, fmt.Errorf("Could not read record with version %d from value's buffer due to: %v.", version, r.err) //nolint:staticcheck // Kafka's text
+		return dst, thrown(classRuntime, "Could not read record with version %d from value's buffer due to: %v.", version, r.err)
 	}
 	return dst, nil
 }
@@ -211,25 +210,25 @@ func (p *metadataParser) appendRecord(dst, value []byte) ([]byte, error) {
 	s, known := p.records[kind]
 	switch {
 	case r.err != nil:
-		return dst, fmt.Errorf("Error while reading frame version") //nolint:staticcheck // Kafka's text
+		return dst, thrown(classRuntime, "Error while reading frame version")
 	case frame == 0:
-		return dst, errors.New("Could not deserialize metadata record with frame version 0. " + //nolint:staticcheck // Kafka's text
+		return dst, thrown(classRuntime, "Could not deserialize metadata record with frame version 0. "+
 			"Note that upgrades from the preview release of KRaft in 2.8 to newer versions are not supported.")
 	case frame != 1:
-		return dst, fmt.Errorf("Could not deserialize metadata record due to unknown frame version %d(only frame version 1 is supported)", frame) //nolint:staticcheck // Kafka's text
+		return dst, thrown(classRuntime, "Could not deserialize metadata record due to unknown frame version %d(only frame version 1 is supported)", frame)
 	case !known:
-		return dst, fmt.Errorf("org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id %d", kind)
+		return dst, thrown(classRuntime, "org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id %d", kind)
 	case !s.valid.has(version):
-		return dst, fmt.Errorf("Can't read version %d of %s", version, s.name) //nolint:staticcheck // Kafka's text
+		return dst, thrown(classRuntime, "Can't read version %d of %s", version, s.name)
 	}
 	dst = append(append(append(dst, `{"type":"`...), p.names[kind]...), `","version":`...)
 	dst = append(strconv.AppendInt(dst, int64(version), 10), `,"data":`...)
 	dst = append(r.appendRecord(dst, s, version), '}')
 	switch {
 	case r.err != nil:
-		return dst, fmt.Errorf("Failed to deserialize record with type %d: %w", kind, r.err) //nolint:staticcheck // Kafka's text
+		return dst, thrown(classRuntime, "Failed to deserialize record with type %d", kind)
 	case len(r.data) > 0:
-		return dst, fmt.Errorf("Found %d byte(s) of garbage after record", len(r.data)) //nolint:staticcheck // Kafka's text
+		return dst, thrown(classRuntime, "Found %d byte(s) of garbage after record", len(r.data))
 	}
 	return dst, nil
 }

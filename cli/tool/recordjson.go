@@ -163,13 +163,13 @@ func (r *recordReader) appendField(dst []byte, f *schemaField, version int16, fl
 	}
 	if n < 0 {
 		if !f.null.has(version) {
-			r.fail(fmt.Errorf("non-nullable field %s was serialized as null", f.name))
+			r.fail(thrown(classRuntime, "non-nullable field %s was serialized as null", f.name))
 			return dst
 		}
 		return append(dst, "null"...)
 	}
 	if n > len(r.data) {
-		r.fail(fmt.Errorf("Tried to allocate a collection of size %d, but there are only %d bytes remaining.", n, len(r.data))) //nolint:staticcheck // Kafka's text
+		r.fail(thrown(classRuntime, "Tried to allocate a collection of size %d, but there are only %d bytes remaining.", n, len(r.data)))
 		return dst
 	}
 	dst = append(dst, '[')
@@ -247,12 +247,12 @@ func (r *recordReader) blob(f *schemaField, version int16, flexible bool, size i
 	}
 	if n < 0 {
 		if !f.null.has(version) && r.err == nil {
-			r.fail(fmt.Errorf("non-nullable field %s was serialized as null", f.name))
+			r.fail(thrown(classRuntime, "non-nullable field %s was serialized as null", f.name))
 		}
 		return nil, false
 	}
 	if n > len(r.data) && r.err == nil {
-		r.fail(fmt.Errorf("Error reading byte array of %d byte(s): only %d byte(s) available", n, len(r.data))) //nolint:staticcheck // Kafka's text
+		r.fail(thrown(classRuntime, "Error reading byte array of %d byte(s): only %d byte(s) available", n, len(r.data)))
 	}
 	return r.take(n), true
 }
