@@ -265,9 +265,6 @@ func (set *joptSet) has(s *joptSpec) bool { return set.found[s] }
 // hasAny tells whether the command line has one of the options.
 func (set *joptSet) hasAny(specs ...*joptSpec) bool { return slices.ContainsFunc(specs, set.has) }
 
-// hasValue tells whether the option has a value, from the command line or by default.
-func (set *joptSet) hasValue(s *joptSpec) bool { return len(set.values[s]) > 0 || len(s.defaults) > 0 }
-
 // list are the values of an option, checked against its type; the defaults if the command line has none.
 func (set *joptSet) list(s *joptSpec) ([]string, error) {
 	values := set.values[s]

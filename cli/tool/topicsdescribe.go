@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"encoding/binary"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -318,12 +317,6 @@ func base64Error(text string) string {
 
 // uuidText is Uuid.toString.
 func uuidText(id [16]byte) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
-
-// uuidHash is Uuid.hashCode.
-func uuidHash(id [16]byte) int32 {
-	x := binary.BigEndian.Uint64(id[:8]) ^ binary.BigEndian.Uint64(id[8:])
-	return int32(x>>32) ^ int32(x)
-}
 
 // liveBrokers are the ids of the brokers that are there.
 func (c *cluster) liveBrokers(ctx context.Context) ([]int32, error) {
