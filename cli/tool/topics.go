@@ -45,6 +45,7 @@ func runTopics(ctx context.Context, e *Env) int {
 	defer t.c.Close()
 	if err := t.run(ctx); err != nil {
 		e.printf("Error while executing topic command : %s\n", javaMessage(err))
+		e.logError("org.apache.kafka.tools.TopicCommand", javaToString(err), nil) // scripts look for the class
 		return 1
 	}
 	return 0
