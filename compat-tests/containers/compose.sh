@@ -1,4 +1,5 @@
 # Sourced by scripts/containers: every compose file of compose/ comes up as it is; its "# check:" lines say what must hold then.
+ip link set lo up # the network is the suite's own
 composed() { "$home/venv/bin/podman-compose" "$@"; }
 
 # until SECONDS COMMAND...: tries until it works
