@@ -396,6 +396,7 @@ func (l *Log) reloadProducers() error {
 		}
 	}
 	p.setMapEndOffset(end)
+	p.removeExpired(l.env.nowMs()) // those that the log still has are forgotten as those of the snapshot are
 	if hw := l.hwNow.Load(); hw >= 0 {
 		p.onHighWatermark(hw)
 	}

@@ -414,6 +414,49 @@ func TestAbortedTxnsIn(t *testing.T) {
 	}
 }
 
+// TestExpiredProducersOverRestart: a start forgets producers that have been silent for too long, whether it reads a snapshot or the log; not
+// those of open transactions.
+func TestExpiredProducersOverRestart(t *testing.T) {
+	d := newTestDisk(t)
+	m := d.open()
+	l := mustCreate(t, m)
+	for pid := range int64(2) {
+		o := batch.PlainOptions(0, batch.NoLeaderEpoch)
+		o.ProducerID, o.ProducerEpoch, o.BaseSequence, o.Transactional = pid, 0, 0, pid == 1
+		b := batch.NewBuilder(nil, o)
+		b.Append(0, startTime().UnixMilli(), nil, []byte("v"))
+		data, err := b.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Append(data, AppendOptions{LeaderEpoch: 1, Verified: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	crashed := d.crash()
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f := func(what string, d *testDisk, want string) {
+		t.Helper()
+		m := d.open()
+		var ids []int64
+		for _, p := range mustCreate(t, m).Producers() {
+			ids = append(ids, p.ProducerID)
+		}
+		if fmt.Sprint(ids) != want {
+			t.Errorf("%s: producers %v, want %s", what, ids, want)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	f("killed, in time", crashed.crash(), "[0 1]")
+	d.clk.Advance(25 * time.Hour) // one clock for all
+	f("killed", crashed, "[1]")
+	f("stopped", d, "[1]")
+}
+
 // TestTransactions: the first unstable offset and the aborted ranges, also after a restart, clean or not, and across segments.
 func TestTransactions(t *testing.T) {
 	d := newTestDisk(t)

@@ -212,6 +212,7 @@ func (r *recovery) note(s *segment, b batch.Batch) error {
 func (r *recovery) finish() {
 	l := r.l
 	r.producers.setMapEndOffset(r.end)
+	r.producers.removeExpired(l.env.nowMs())
 	l.producers = r.producers
 	l.producersLoaded.Store(true)
 	l.updateUnstable()
