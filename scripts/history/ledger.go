@@ -49,6 +49,7 @@ type ledger struct {
 	problems                []string         // guarded by mu
 	broken                  chan struct{}    // closed at the first problem
 	resent, fenced, zombies int              // guarded by mu
+	ended                   int              // guarded by mu; transactions whose end was answered
 }
 
 func newLedger() *ledger { return &ledger{sent: map[string]*sent{}, broken: make(chan struct{})} }
@@ -79,7 +80,17 @@ func (l *ledger) begin(writer string, number int) *transaction {
 func (l *ledger) becomes(t *transaction, o outcome) {
 	l.mu.Lock()
 	t.state = o
+	if o == committed || o == aborted {
+		l.ended++
+	}
 	l.mu.Unlock()
+}
+
+// progress grows with each transaction that ends.
+func (l *ledger) progress() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended
 }
 
 func (l *ledger) count(n *int) {

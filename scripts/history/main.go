@@ -119,8 +119,13 @@ func (h *history) run(length, pause time.Duration, writers int) error {
 
 func (h *history) random() *rand.Rand { return rand.New(rand.NewPCG(h.rnd.Uint64(), 0)) }
 
+// spared is how many kills of four wait until a transaction has ended since the last one. The others come at any moment, in the middle of
+// loading the logs too; were it all of them, a broker whose logs take longer to load than it lives would never answer again.
+const spared = 3
+
 // kill ends the broker and starts it again until the time is over.
 func (h *history) kill(length, pause time.Duration) error {
+	before := -1
 	for end := time.Now().Add(length); time.Now().Before(end); {
 		wait := time.Until(end)
 		if pause > 0 {
@@ -131,9 +136,10 @@ func (h *history) kill(length, pause time.Duration) error {
 		case <-h.ledger.broken:
 			return nil
 		}
-		if pause == 0 {
+		if pause == 0 || h.ledger.progress() == before && h.rnd.IntN(4) < spared {
 			continue
 		}
+		before = h.ledger.progress()
 		h.broker.kill(syscall.SIGKILL)
 		h.broker.kills++
 		if err := h.broker.start(); err != nil {
