@@ -152,6 +152,7 @@ type markerSender struct {
 	left   []txn.Partition // guarded by mu
 	open   int             // guarded by mu: markers of this round that have not been answered, and 1 while the round is started
 	rounds int             // guarded by mu
+	fenced int             // guarded by mu: how many of left are at partitions that have seen a later coordinator
 }
 
 // A round waits after one that failed: first as long as Kafka's clients before a retry (retry.backoff.ms), then twice as long each time up to
@@ -159,7 +160,20 @@ type markerSender struct {
 const (
 	markerRetryBackoff    = 100 * time.Millisecond
 	markerRetryBackoffMax = time.Second
+
+	// markerFencedBackoff is for partitions that have heard from a coordinator with a later epoch. Mostly that one sees to the transaction, and
+	// this one will learn that it is none any more. If it was a marker by hand (kafka-transactions abort --coordinator-epoch), the partition
+	// takes no other until it is deleted: Kafka then leaves the transaction alone until its coordinator moves or starts again.
+	markerFencedBackoff = time.Minute
 )
+
+// markerBackoff is how long to wait after a number of rounds; fenced: nothing but fenced markers is left.
+func markerBackoff(rounds int, fenced bool) time.Duration {
+	if fenced {
+		return markerFencedBackoff
+	}
+	return min(markerRetryBackoff<<min(rounds, 5)>>1, markerRetryBackoffMax)
+}
 
 // Complete implements coordinator.Handle: the decision is committed.
 func (m *markerSender) Complete(kmsg.Response) { m.round() }
@@ -175,7 +189,7 @@ func (m *markerSender) producer() txn.Producer {
 func (m *markerSender) round() {
 	m.mu.Lock()
 	list := m.left
-	m.left, m.open = nil, len(list)+1
+	m.left, m.open, m.fenced = nil, len(list)+1, 0
 	m.mu.Unlock()
 	for i, p := range list {
 		if i > 0 && planted.Is("marker") {
@@ -197,6 +211,13 @@ func (m *markerSender) answered(p txn.Partition, err error) {
 	case errors.Is(err, kerr.InvalidProducerEpoch):
 		// The partition has seen a later epoch of the producer, so that its transaction was ended there by somebody else.
 		m.log(m.t.logger.Warn(), p).Err(err).Msg("marker is outdated at a partition")
+	case errors.Is(err, kerr.TransactionCoordinatorFenced):
+		m.log(m.t.logger.Warn(), p).Err(err).Dur("again_in", markerFencedBackoff).Msg("marker is refused by a partition that has seen a later coordinator")
+		m.mu.Lock()
+		m.fenced++
+		m.mu.Unlock()
+		m.ended(&p)
+		return
 	default:
 		m.log(m.t.logger.Debug(), p).Err(err).Msg("marker cannot be written yet")
 		m.ended(&p)
@@ -222,7 +243,7 @@ func (m *markerSender) ended(again *txn.Partition) {
 		m.rounds++
 	}
 	first := m.rounds == 1
-	backoff := min(markerRetryBackoff<<min(m.rounds, 4)>>1, markerRetryBackoffMax)
+	backoff := markerBackoff(m.rounds, m.fenced == left)
 	m.mu.Unlock()
 	switch {
 	case !last:

@@ -174,6 +174,39 @@ func TestMarkerIsRetried(t *testing.T) {
 	}
 }
 
+// A partition that has seen a later coordinator takes no marker: the call is answered, and the next try waits.
+func TestMarkerOfFencedCoordinator(t *testing.T) {
+	b := startBroker(t, t.TempDir())
+	makeTopic(t, b, "data", 1)
+	c, p := openTxn(t, b, "data", 1)
+	mark := kmsg.NewPtrWriteTxnMarkersRequest()
+	m := kmsg.NewWriteTxnMarkersRequestMarker()
+	m.ProducerID, m.ProducerEpoch, m.CoordinatorEpoch = p.ProducerID, p.ProducerEpoch, 9
+	m.Topics = []kmsg.WriteTxnMarkersRequestMarkerTopic{{Topic: "data", Partitions: []int32{0}}}
+	mark.Markers = append(mark.Markers, m)
+	if r, err := mark.RequestWith(testContext(t), c); err != nil || r.Markers[0].Topics[0].Partitions[0].ErrorCode != 0 {
+		t.Fatalf("WriteTxnMarkers: %+v, %v", r, err)
+	}
+	if err := c.EndTransaction(testContext(t), kgo.TryCommit); err != nil {
+		t.Fatal(err)
+	}
+	adm := kadm.NewClient(kgoClient(t, b))
+	ts, err := adm.DescribeTransactions(testContext(t), "x")
+	if err != nil || ts["x"].State != "PrepareCommit" {
+		t.Errorf("state %q, %v; want PrepareCommit", ts["x"].State, err)
+	}
+	f := func(rounds int, fenced bool, want time.Duration) {
+		t.Helper()
+		if got := markerBackoff(rounds, fenced); got != want {
+			t.Errorf("after %d rounds, fenced %v: %v, want %v", rounds, fenced, got, want)
+		}
+	}
+	f(1, false, 100*time.Millisecond)
+	f(3, false, 400*time.Millisecond)
+	f(100, false, time.Second)
+	f(1, true, time.Minute)
+}
+
 // What a fenced producer commits late for a group, after its transaction was ended, opens no transaction that nobody would end.
 func TestLateOffsetCommitOpensNothing(t *testing.T) {
 	b := startBroker(t, t.TempDir())
