@@ -270,20 +270,21 @@ func (l *Log) replaceSegments(s *segment, group []*segment) error {
 		l.env.wake()
 	}
 	for _, g := range group[1:] {
-		if err := l.dropSnapshot(g.base); err != nil {
+		if err := l.retireSnapshot(g.base); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// dropSnapshot removes the producer snapshot that belongs to a segment, if there is one; mu is held.
-func (l *Log) dropSnapshot(base int64) error {
+// retireSnapshot gives the producer snapshot that belongs to a retired segment, if there is one, the suffix .deleted; mu is held.
+func (l *Log) retireSnapshot(base int64) error {
 	if l.producers != nil {
-		return l.producers.deleteSnapshot(base)
+		return l.producers.retireSnapshot(base)
 	}
-	if err := l.env.fs.Remove(join(*l.dir.Load(), segmentName(base, snapshotSuffix))); err != nil && !isNotExist(err) {
-		return err
+	p := join(*l.dir.Load(), segmentName(base, snapshotSuffix))
+	if err := l.env.fs.Rename(p, p+deletedSuffix); err != nil && !isNotExist(err) {
+		return fmt.Errorf("rename producer snapshot for deletion: %w", err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"path"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -285,6 +286,19 @@ func (p *producers) deleteSnapshot(offset int64) error {
 		return fmt.Errorf("delete producer snapshot: %w", err)
 	}
 	p.snapshots = append(p.snapshots[:i], p.snapshots[i+1:]...)
+	return nil
+}
+
+// retireSnapshot gives the snapshot at that offset, if there is one, the suffix .deleted: it goes with the files of its segment.
+func (p *producers) retireSnapshot(offset int64) error {
+	i, there := slices.BinarySearch(p.snapshots, offset)
+	if !there {
+		return nil
+	}
+	if err := p.cfg.FS.Rename(p.snapshotPath(offset), p.snapshotPath(offset)+deletedSuffix); err != nil && !isNotExist(err) {
+		return fmt.Errorf("rename producer snapshot for deletion: %w", err)
+	}
+	p.snapshots = slices.Delete(p.snapshots, i, i+1)
 	return nil
 }
 

@@ -185,7 +185,7 @@ func (l *Log) retire(n int) error {
 		if err := l.renameDeleted(s, logFirst); err != nil {
 			return err
 		}
-		if err := l.dropSnapshot(s.base); err != nil {
+		if err := l.retireSnapshot(s.base); err != nil {
 			return err
 		}
 		l.retired = append(l.retired, retired{s, at})

@@ -368,10 +368,10 @@ func (l *Log) renameDeleted(s *segment, order deletionOrder) error {
 	return nil
 }
 
-// removeFiles deletes what renameDeleted left.
+// removeFiles deletes what renameDeleted and retireSnapshot left.
 func (l *Log) removeFiles(s *segment) error {
 	l.drop(s)
-	for _, suffix := range []string{logSuffix, indexSuffix, timeIndexSuffix, txnIndexSuffix} {
+	for _, suffix := range []string{logSuffix, indexSuffix, timeIndexSuffix, txnIndexSuffix, snapshotSuffix} {
 		if err := l.env.fs.Remove(join(*l.dir.Load(), segmentName(s.base, suffix+deletedSuffix))); err != nil && !isNotExist(err) {
 			return fmt.Errorf("delete segment %d: %w", s.base, err)
 		}
