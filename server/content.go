@@ -84,6 +84,7 @@ func (b *Broker) applyContent() error {
 	records := 0
 	for _, t := range missing {
 		if err := b.seed(t); err != nil {
+			b.dropContent(missing)
 			return err
 		}
 		records += len(t.records)
@@ -93,6 +94,35 @@ func (b *Broker) applyContent() error {
 	log := b.component("content")
 	log.Info().Int("topics", len(missing)).Int("records", records).Int("there_before", total-len(missing)).Msg("content is in place")
 	return nil
+}
+
+// dropContent takes back topics that were just made: with records refused they would be found by the next start, which leaves them as they are.
+func (b *Broker) dropContent(topics []*contentTopic) {
+	req := kmsg.NewPtrDeleteTopicsRequest()
+	req.Version, req.TimeoutMillis = 6, contentTimeoutMs
+	for _, t := range topics {
+		rt := kmsg.NewDeleteTopicsRequestTopic()
+		rt.Topic = &t.name
+		req.Topics = append(req.Topics, rt)
+	}
+	done := make(chan *kmsg.DeleteTopicsResponse, 1)
+	b.control.DeleteTopics(req, func(r *kmsg.DeleteTopicsResponse) { done <- r })
+	for _, r := range (<-done).Topics {
+		if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
+			log := b.component("content")
+			log.Warn().Str("topic", *r.Topic).Err(err).Msg("the topic stays without its records; delete it before the next start")
+		}
+	}
+}
+
+// internalTopic: the broker's own topics, which it makes with the settings that they must have.
+func internalTopic(name string) bool {
+	return name == offsetsTopic || name == txnStateTopic || name == "__share_group_state" || name == metadataTopic
+}
+
+// internalProblem is why a topic of the broker's own is not made by content: it would be without the settings that it must have.
+func internalProblem(name string) string {
+	return name + " is a topic of the broker's own, which makes it when it is needed; settings such as offsets.topic.num.partitions say how"
 }
 
 // contentTimeoutMs is what a request of ours gives the controller.

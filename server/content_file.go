@@ -1,9 +1,10 @@
 package server
 
 import (
-	"encoding/base64"
-	"encoding/json"
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"regexp"
 	"slices"
@@ -22,14 +23,19 @@ func ParseContent(c *Content, name string, data []byte) (*Content, error) {
 	if c == nil {
 		c = &Content{}
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
+	p := contentParser{name: name}
+	var doc, next yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	if err := dec.Decode(&doc); err == io.EOF {
+		return c, nil // nothing, or comments only
+	} else if err != nil {
 		return nil, yamlError(name, err)
 	}
-	if len(doc.Content) == 0 {
-		return c, nil // nothing, or comments only
+	if err := dec.Decode(&next); err == nil {
+		return nil, p.errorf(&next, "a second document begins; put all topics into the first")
+	} else if err != io.EOF {
+		return nil, yamlError(name, err)
 	}
-	p := contentParser{name: name}
 	root, err := p.fields(doc.Content[0], "the file", "topics")
 	if err != nil {
 		return nil, err
@@ -61,7 +67,10 @@ func yamlError(name string, err error) error {
 }
 
 // contentParser turns nodes into what they mean.
-type contentParser struct{ name string }
+type contentParser struct {
+	name   string
+	merges int
+}
 
 func (p *contentParser) at(n *yaml.Node) string { return p.name + ":" + strconv.Itoa(n.Line) }
 
@@ -90,15 +99,15 @@ func (p *contentParser) fields(n *yaml.Node, what string, known ...string) (map[
 	if n.Kind != yaml.MappingNode {
 		return nil, p.errorf(n, "%s must be made of keys and values (%s: …)", what, known[0])
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		k := n.Content[i]
-		if !slices.Contains(known, k.Value) {
-			return nil, p.errorf(k, "%s has no %s; known are %s", what, k.Value, strings.Join(known, ", "))
+	pairs, err := p.pairs(n, maxDepth)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range pairs {
+		if !slices.Contains(known, f.key) {
+			return nil, p.errorf(f.at, "%s has no %s; known are %s", what, f.key, strings.Join(known, ", "))
 		}
-		if out[k.Value] != nil {
-			return nil, p.errorf(k, "%s is there twice", k.Value)
-		}
-		out[k.Value] = real(n.Content[i+1])
+		out[f.key] = f.value
 	}
 	return out, nil
 }
@@ -119,6 +128,9 @@ func (p *contentParser) list(n *yaml.Node, what string) ([]*yaml.Node, error) {
 
 func (p *contentParser) topic(n *yaml.Node) (contentTopic, error) {
 	t := contentTopic{at: p.at(n), partitions: -1, replicas: -1}
+	if isNull(n) {
+		return t, p.errorf(n, "a topic needs a name")
+	}
 	if n.Kind == yaml.ScalarNode { // "- orders" is a topic with defaults
 		t.name = n.Value
 		return t, p.checkTopic(n, &t)
@@ -172,6 +184,9 @@ func (p *contentParser) checkTopic(n *yaml.Node, t *contentTopic) error {
 	if !legalTopic(t.name) {
 		return p.errorf(n, "%q cannot be the name of a topic: letters, digits, dots, _ and - are allowed, 249 at most", t.name)
 	}
+	if internalTopic(t.name) {
+		return p.errorf(n, "%s", internalProblem(t.name))
+	}
 	return nil
 }
 
@@ -218,9 +233,12 @@ func (p *contentParser) configs(n *yaml.Node) (out []contentConfig, _ error) {
 	if n.Kind != yaml.MappingNode {
 		return nil, p.errorf(n, "configs must be made of keys and values (retention.ms: 60000)")
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		k, v := n.Content[i], real(n.Content[i+1])
-		value := v.Value
+	pairs, err := p.pairs(n, maxDepth)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range pairs {
+		v, value := f.value, f.value.Value
 		if v.Kind == yaml.SequenceNode { // cleanup.policy: [compact, delete]
 			var parts []string
 			for _, e := range v.Content {
@@ -228,12 +246,12 @@ func (p *contentParser) configs(n *yaml.Node) (out []contentConfig, _ error) {
 			}
 			value = strings.Join(parts, ",")
 		} else if v.Kind != yaml.ScalarNode || isNull(v) {
-			return nil, p.errorf(v, "%s must be a value or a list of values", k.Value)
+			return nil, p.errorf(v, "%s must be a value or a list of values", f.key)
 		}
-		if err := config.ValidateTopic(k.Value, value); err != nil {
-			return nil, p.errorf(k, "%s", err.Error())
+		if err := config.ValidateTopic(f.key, value); err != nil {
+			return nil, p.errorf(f.at, "%s", err.Error())
 		}
-		out = append(out, contentConfig{k.Value, value})
+		out = append(out, contentConfig{f.key, value})
 	}
 	return out, nil
 }
@@ -299,83 +317,13 @@ func (p *contentParser) headers(n *yaml.Node) (out []batch.Header, _ error) {
 	return out, nil
 }
 
-// bytes is what a key, value or header is in a record: text as it stands, null, !!binary decoded, anything nested as JSON.
-func (p *contentParser) bytes(n *yaml.Node) ([]byte, error) {
-	switch {
-	case isNull(n):
-		return nil, nil
-	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!binary":
-		b, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Value), ""))
-		if err != nil {
-			return nil, p.errorf(n, "is no base64: %v", err)
-		}
-		return append([]byte{}, b...), nil
-	case n.Kind == yaml.ScalarNode:
-		return []byte(n.Value), nil
-	}
-	return p.json(nil, n, maxDepth)
-}
-
-// maxJSON bounds a value: aliases can make a small file huge.
-const maxJSON = 16 << 20
-
-// maxDepth of a value: an alias may lead back to what it stands in.
-const maxDepth = 100
-
-// json keeps the order of keys, which a map would lose.
-func (p *contentParser) json(dst []byte, n *yaml.Node, depth int) ([]byte, error) {
-	if len(dst) > maxJSON || depth == 0 {
-		return nil, p.errorf(n, "the value is larger than %d MiB or deeper than %d", maxJSON>>20, maxDepth)
-	}
-	var err error
-	switch n = real(n); n.Kind {
-	case yaml.MappingNode:
-		dst = append(dst, '{')
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			k, err := json.Marshal(real(n.Content[i]).Value)
-			if err != nil {
-				return nil, p.errorf(n, "%v", err)
-			}
-			if dst, err = p.json(append(append(dst, k...), ':'), n.Content[i+1], depth-1); err != nil {
-				return nil, err
-			}
-		}
-		return append(dst, '}'), nil
-	case yaml.SequenceNode:
-		dst = append(dst, '[')
-		for i, e := range n.Content {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			if dst, err = p.json(dst, e, depth-1); err != nil {
-				return nil, err
-			}
-		}
-		return append(dst, ']'), nil
-	}
-	var v any = n.Value
-	if tag := n.ShortTag(); tag == "!!int" || tag == "!!float" || tag == "!!bool" || tag == "!!null" {
-		if err := n.Decode(&v); err != nil {
-			return nil, p.errorf(n, "%v", err)
-		}
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return nil, p.errorf(n, "%s cannot be written as JSON", n.Value)
-	}
-	return append(dst, b...), nil
-}
-
 // createTopicsVariable is the variable that container images know for topics.
 const createTopicsVariable = "KAFKA_CREATE_TOPICS"
 
 // ParseCreateTopics reads the value of KAFKA_CREATE_TOPICS into c, which may be nil: name[:partitions[:replicas[:cleanup.policy]]], separated
 // by commas or line breaks. A topic that is in c already stays as it is there.
 func ParseCreateTopics(c *Content, text string) (*Content, error) {
-	n := 0
+	n, before := 0, "" // the policy of the entry before
 	for _, entry := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '\n' || r == '\r' }) {
 		entry = strings.TrimSpace(entry)
 		if entry == "" {
@@ -383,6 +331,13 @@ func ParseCreateTopics(c *Content, text string) (*Content, error) {
 		}
 		n++
 		t, err := createTopicsEntry(entry)
+		if err == nil && before == "compact" && entry == "delete" || before == "delete" && entry == "compact" {
+			err = errors.New("for both policies write compact+delete; a comma begins the next topic")
+		}
+		before = ""
+		if len(t.configs) > 0 {
+			before = t.configs[0].value
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: entry %d (%s): %w", createTopicsVariable, n, entry, err)
 		}
@@ -413,6 +368,9 @@ func createTopicsEntry(entry string) (contentTopic, error) {
 	}
 	if t.name = f[0]; !legalTopic(t.name) {
 		return t, fmt.Errorf("%q cannot be the name of a topic", t.name)
+	}
+	if internalTopic(t.name) {
+		return t, errors.New(internalProblem(t.name))
 	}
 	partitions, err := number(1, "partitions", 32)
 	if err != nil {

@@ -164,6 +164,50 @@ func TestContentIsAllOrNothing(t *testing.T) {
 	}
 }
 
+// TestContentRefused: records that are refused take their topics with them, so that the next start, with the mistake mended, makes both.
+func TestContentRefused(t *testing.T) {
+	dir := t.TempDir()
+	f := func(record, want string) {
+		t.Helper()
+		text := "topics:\n  - {name: other, records: [{value: x}]}\n  - name: a\n    records: [{value: x}, " + record + "]\n"
+		if _, err := startWith(t, dir, contentOf(t, text, "")); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Fatalf("%s: got %v, want %s", record, err, want)
+		}
+	}
+	f("{value: y, timestamp: 2999-01-01}", "c.yaml:4: from here on records are refused: ")
+	f("{value: y, partition: 1}", "c.yaml:4: topic a has 1 partitions, numbered from 0; there is no 1")
+	f("{value: "+strings.Repeat("y", 2<<20)+"}", "c.yaml:4: from here on records are refused: ")
+	b, err := startWith(t, dir, contentOf(t, "topics: [{name: other, records: [{value: z}]}, {name: a, records: [{value: x}]}]", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	consume(t, b, "a", 0, 1)
+	if r := consume(t, b, "other", 0, 1)[0]; string(r.Value) != "z" || r.Offset != 0 {
+		t.Errorf("record %+v", r)
+	}
+}
+
+// TestContentValues: what YAML says is what the record has.
+func TestContentValues(t *testing.T) {
+	f := func(value, want string) {
+		t.Helper()
+		c := contentOf(t, "topics:\n  - name: a\n    records:\n      - value: &all {x: 1, y: [2]}\n      - value: "+value+"\n", "")
+		if got := string(c.topics[0].records[1].value); got != want {
+			t.Errorf("%s: got %s, want %s", value, got, want)
+		}
+	}
+	f("007", "007")
+	f("1.10", "1.10")
+	f("yes", "yes")
+	f("''", "")
+	f(`{a: "<&>", b: yes, c: true, d: ~, e: 2026-01-31, f: !!binary aGk=}`, `{"a":"<&>","b":"yes","c":true,"d":null,"e":"2026-01-31","f":"aGk="}`)
+	f("{a: 1.10, b: 1e3, c: 123456789012345678901234567, d: 0x10, e: -0}", `{"a":1.10,"b":1e3,"c":123456789012345678901234567,"d":16,"e":-0}`)
+	f("{<<: *all, y: 3, z: 4}", `{"y":3,"z":4,"x":1}`)
+	f("{<<: [*all, {z: 5, x: 2}]}", `{"x":1,"y":[2],"z":5}`)
+	f("{a: *all}", `{"a":{"x":1,"y":[2]}}`)
+	f(`{"<<": 1}`, `{"<<":1}`)
+}
+
 // TestManyRecords: more than fit into one batch.
 func TestManyRecords(t *testing.T) {
 	var s strings.Builder
@@ -237,6 +281,18 @@ func TestContentErrors(t *testing.T) {
 	f("topics:\n  - name: a\n    configs: {cleanup.policy: compact}\n    records:\n      - value: v", "c.yaml:5: topic a is compacted: its records need a key")
 	f("topics:\n  - name: a\n    records:\n      - value: {a: .nan}", "c.yaml:4: .nan cannot be written as JSON")
 	f("topics:\n  - name: a\n    records:\n      - value: &x [*x]", "c.yaml:4: the value is larger than 16 MiB or deeper than 100")
+	f("topics:\n  - name: a\n    records:\n      - value: {a: 1, a: 2}", "c.yaml:4: a is there twice")
+	f("topics:\n  - name: a\n    records:\n      - value:\n          ? [x]\n          : 1", "c.yaml:5: a key must be a single value")
+	f("topics:\n  - name: a\n    records:\n      - value: {<<: x}", "c.yaml:4: << takes keys and values, or a list of such")
+	f("topics:\n  - name: a\n    records:\n      - value: &x {<<: *x}", "c.yaml:4: is deeper than 100")
+	f("topics:\n  - name: a\n    configs:\n      retention.ms: 1\n      retention.ms: 2", "c.yaml:5: retention.ms is there twice")
+	f("topics:\n  - null", "c.yaml:2: a topic needs a name")
+	f("topics:\n  -", "c.yaml:2: a topic needs a name")
+	f("topics: [a]\n---\ntopics: [b]", "c.yaml:2: a second document begins; put all topics into the first")
+	f("topics: [a]\n--- [", "c.yaml:")
+	f("topics: [__consumer_offsets]", "c.yaml:1: __consumer_offsets is a topic of the broker's own")
+	f("topics: [{name: __cluster_metadata}]", "c.yaml:1: __cluster_metadata is a topic of the broker's own")
+	f("topics:\n  - name: a\n    records:\n      - value: \xff", "c.yaml: invalid leading UTF-8 octet")
 	f("topics:\n  - name: a\n    records:\n      - value: *b", "c.yaml: unknown anchor 'b' referenced")
 }
 
@@ -265,6 +321,10 @@ func TestCreateTopics(t *testing.T) {
 	f("a,a:5", "a -1 -1 [];")
 	f("a:x:1", "KAFKA_CREATE_TOPICS: entry 1 (a:x:1): partitions must be a number from 1; the form is name:partitions:replicas:cleanup.policy")
 	f("a,b:1:0", "KAFKA_CREATE_TOPICS: entry 2 (b:1:0): replicas must be a number from 1; the form is name:partitions:replicas:cleanup.policy")
+	f("a:1:1:compact,delete", "KAFKA_CREATE_TOPICS: entry 2 (delete): for both policies write compact+delete; a comma begins the next topic")
+	f("a:1:1:compact,b,delete", "a 1 1 [{cleanup.policy compact}];b -1 -1 [];delete -1 -1 [];")
+	f("__transaction_state:3", "KAFKA_CREATE_TOPICS: entry 1 (__transaction_state:3): __transaction_state is a topic of the broker's own, "+
+		"which makes it when it is needed; settings such as offsets.topic.num.partitions say how")
 	f("a b:1", `KAFKA_CREATE_TOPICS: entry 1 (a b:1): "a b" cannot be the name of a topic`)
 	if _, err := ParseCreateTopics(nil, "a:1:1:shred"); err == nil || !strings.Contains(err.Error(), "the fourth part is a cleanup.policy") {
 		t.Errorf("got %v", err)
