@@ -101,6 +101,6 @@ var catalog = [...]Metric{
 	{"kafka_consumergroup_members", Gauge, []string{"consumergroup"}, "Members of the group."},
 	{"kafka_consumergroup_current_offset", Gauge, []string{"consumergroup", "topic", "partition"}, "Offset that the group has committed."},
 	{"kafka_consumergroup_current_offset_sum", Gauge, []string{"consumergroup", "topic"}, "Sum of these over the topic's partitions."},
-	{"kafka_consumergroup_lag", Gauge, []string{"consumergroup", "topic", "partition"}, "Records that the group has not committed yet."},
+	{"kafka_consumergroup_lag", Gauge, []string{"consumergroup", "topic", "partition"}, "Offsets from the committed one to the newest: records not committed yet, with markers of transactions and gaps of compaction."},
 	{"kafka_consumergroup_lag_sum", Gauge, []string{"consumergroup", "topic"}, "Sum of these over the topic's partitions."},
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"regexp"
@@ -177,6 +178,85 @@ func TestDashboard(t *testing.T) {
 			t.Errorf("the dashboard names %s", n)
 		}
 	}
+}
+
+// TestConnections: more than the limit are turned away, and places come free again.
+func TestConnections(t *testing.T) {
+	s := start(t, Options{Collect: func(*Sink) {}, Health: func() error { return nil }})
+	var open []net.Conn
+	for range maxConnections {
+		c, err := net.Dial("tcp", s.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		open = append(open, c)
+	}
+	c, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil { // ends when the server closes, long before its time for headers
+		t.Errorf("one too many read %d, %v", n, err)
+	}
+	if _, err := io.WriteString(open[0], "GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(open[0]); err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 200 OK") {
+		t.Errorf("the first got %q, %v", text, err)
+	}
+	for { // its place comes free a moment after its end
+		resp, err := http.Get("http://" + s.Addr() + "/health")
+		if err == nil {
+			_ = resp.Body.Close()
+			break
+		}
+	}
+}
+
+// TestGarbage: what is no request for a page is told so.
+func TestGarbage(t *testing.T) {
+	s := start(t, Options{Collect: func(*Sink) {}})
+	f := func(request, want string) {
+		t.Helper()
+		c, err := net.Dial("tcp", s.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, request); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, len(want))
+		if _, err := io.ReadFull(c, got); err != nil || string(got) != want {
+			t.Errorf("%.40q: got %q, %v, want %q", request, got, err, want)
+		}
+	}
+	f("\x16\x03\x01\x02\x00\x01\n\n", "HTTP/1.1 400 Bad Request")
+	f("GET\r\n\r\n", "HTTP/1.1 400 Bad Request")
+	f("GET / HTTP/9.9\r\n\r\n", "HTTP/1.1 505 ")
+	f("GET /"+strings.Repeat("a", 2*maxHeaderBytes)+" HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 431 ")
+	f("POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n", "HTTP/1.1 405 ")
+	f("GET /ready/x HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 404 ")
+}
+
+// TestListenErrors: one line says what to change.
+func TestListenErrors(t *testing.T) {
+	f := func(addr, want string) {
+		t.Helper()
+		s, err := Start(Options{Addr: addr, Log: zerolog.Nop(), Collect: func(*Sink) {}})
+		if err == nil {
+			_ = s.Close()
+		}
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", addr, err, want)
+		}
+	}
+	s := start(t, Options{Collect: func(*Sink) {}})
+	f(s.Addr(), "console: "+s.Addr()+" is in use by another process; stop it or set another port in kaja.console.listener")
+	f("192.0.2.1:9644", "console: this machine has no address 192.0.2.1:9644; correct kaja.console.listener (0.0.0.0 is every address)")
+	f("no.such.name.invalid:9644", "console: the name no.such.name.invalid is not known; correct kaja.console.listener")
 }
 
 // TestDocument: docs/metrics.md lists the catalogue.

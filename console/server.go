@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"syscall"
 	"time"
 
@@ -38,6 +39,8 @@ const (
 	writeTimeout   = 30 * time.Second
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 16 << 10
+	// maxConnections at a time; more are closed at once, so that nobody takes the files that clients and logs need.
+	maxConnections = 256
 	// maxScrapes at a time; more are told to come again.
 	maxScrapes = 4
 	// closeTimeout is what requests in flight get at shutdown.
@@ -52,12 +55,10 @@ func Start(o Options) (*Server, error) {
 	}
 	var lc net.ListenConfig
 	ln, err := lc.Listen(context.Background(), "tcp", o.Addr)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("console: %s is in use by another process; stop it or set another port in kaja.console.listener", o.Addr)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("console: %w", err)
+		return nil, listenError(o.Addr, err)
 	}
+	ln = &boundedListener{Listener: ln, open: make(chan struct{}, maxConnections)}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: errorLog{o.Log}, ErrorHandling: promhttp.HTTPErrorOnError, MaxRequestsInFlight: maxScrapes}))
 	mux.Handle("GET /health", probe("ok", o.Health))
@@ -75,6 +76,55 @@ func Start(o Options) (*Server, error) {
 		}
 	}()
 	return s, nil
+}
+
+// listenError says what to do.
+func listenError(addr string, err error) error {
+	var dns *net.DNSError
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("console: %s is in use by another process; stop it or set another port in kaja.console.listener", addr)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("console: this machine has no address %s; correct kaja.console.listener (0.0.0.0 is every address)", addr)
+	case errors.As(err, &dns):
+		return fmt.Errorf("console: the name %s is not known; correct kaja.console.listener", dns.Name)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("console: this user may not listen on %s; set a port from 1024 in kaja.console.listener", addr)
+	}
+	return fmt.Errorf("console: %w", err)
+}
+
+// boundedListener closes connections beyond its number.
+type boundedListener struct {
+	net.Listener
+	open chan struct{} // one entry for each connection
+}
+
+// Accept implements net.Listener.
+func (l *boundedListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case l.open <- struct{}{}:
+			return &boundedConn{Conn: c, release: sync.OnceFunc(func() { <-l.open })}, nil
+		default:
+			_ = c.Close() // one too many
+		}
+	}
+}
+
+type boundedConn struct {
+	net.Conn
+	release func()
+}
+
+// Close implements net.Conn.
+func (c *boundedConn) Close() error {
+	defer c.release()
+	return c.Conn.Close()
 }
 
 const index = `kaja's console
