@@ -32,7 +32,7 @@ func calledTool(args []string) (t tool.Tool, rest []string, ok bool) {
 }
 
 func (p *Process) runTool(t tool.Tool, args []string) int {
-	return t.Run(context.Background(), &tool.Env{Name: t.Name, Args: args, Getenv: p.getenv, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr,
+	return t.Call(context.Background(), &tool.Env{Name: t.Name, Args: args, Getenv: p.getenv, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr,
 		FS: p.FS, Clock: p.Clock, Signals: p.Signals})
 }
 

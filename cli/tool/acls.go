@@ -199,8 +199,8 @@ func (o *acls) connect() error {
 	if props[property], err = o.value(spec); err != nil {
 		return err
 	}
-	if o.c, err = o.e.connect(props); err != nil {
-		return adminError(err)
+	if o.c, err = o.e.connectAdmin(props); err != nil {
+		return err
 	}
 	return nil
 }

@@ -32,13 +32,7 @@ func runBrokerVersions(ctx context.Context, e *Env) int {
 		err = first(o.helpOrVersion(e.Args, "This tool helps to retrieve broker version information."), o.require(bootstrap))
 	}
 	if err == nil {
-		var c *cluster
-		if c, err = e.connectTo(&o, bootstrap, commandConfig, clientProperties{propRequestTimeout: brokerVersionsTimeout}); err == nil {
-			defer c.Close()
-			err = printAllVersions(ctx, e, c)
-		} else if isClass(err, classKafka) {
-			_, err = seeds(must(o.value(bootstrap)), propBootstrap)
-		}
+		err = e.printAllVersions(ctx, &o, bootstrap, commandConfig)
 	}
 	if code, yes := o.ended(e, err); yes {
 		return code
@@ -70,9 +64,9 @@ func (e *Env) connectTo(o *joptCommand, bootstrap, commandConfig *joptSpec, stan
 	if props[propBootstrap], err = o.value(bootstrap); err != nil {
 		return nil, err
 	}
-	c, err := e.connect(props)
+	c, err := e.connectAdmin(props)
 	if err != nil {
-		return nil, adminError(err)
+		return nil, err
 	}
 	return c, nil
 }
@@ -111,8 +105,37 @@ func (c *cluster) metadataNodes(ctx context.Context) ([]node, error) {
 	return nodes, nil
 }
 
-func printAllVersions(ctx context.Context, e *Env, c *cluster) error {
+// printAllVersions asks the bootstrap servers once for the brokers, unlike Kafka's admin client, and then each.
+func (e *Env) printAllVersions(ctx context.Context, o *joptCommand, bootstrap, commandConfig *joptSpec) error {
+	file, err := o.value(commandConfig)
+	if err != nil {
+		return err
+	}
+	props, err := e.loadProperties(file)
+	if err != nil {
+		return err
+	}
+	if props[propBootstrap], err = o.value(bootstrap); err != nil {
+		return err
+	}
+	if _, ok := props[propRequestTimeout]; !ok {
+		props[propRequestTimeout] = brokerVersionsTimeout
+	}
+	if strings.TrimSpace(props[propBootstrap]) == "" {
+		return thrown(classConfig, "Configuration '%s' must not be empty. Valid values include: any non-empty value", propBootstrap)
+	}
+	if _, err := checkSettings(props, adminRules()); err != nil {
+		return err
+	}
+	c, err := e.connect(props)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
 	nodes, err := c.metadataNodes(ctx)
+	if isClass(err, classTimeout) {
+		return thrown(classRuntime, "Request METADATA failed on brokers [%s]", strings.Join(seedNodes(props[propBootstrap]), ", "))
+	}
 	if err != nil {
 		return err
 	}
@@ -121,6 +144,17 @@ func printAllVersions(ctx context.Context, e *Env, c *cluster) error {
 		printVersions(e, n, resp, err)
 	}
 	return nil
+}
+
+// seedNodes are the bootstrap servers as nodes that are not known yet.
+func seedNodes(bootstrap string) []string {
+	var out []string
+	addresses, _ := seeds(bootstrap, propBootstrap) // it was read before
+	for i, a := range addresses {
+		host, port, _ := net.SplitHostPort(a)
+		out = append(out, node{id: int32(-1 - i), host: host, port: int32(mustParseLong(port))}.String())
+	}
+	return out
 }
 
 // apiVersionsRequest names these tools as the software that asks.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -46,6 +47,8 @@ func (e *Env) loadProperties(name string) (clientProperties, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &exception{classNoSuchFile, name}
+	case errors.Is(err, syscall.EISDIR):
+		return nil, thrown(classIO, "Is a directory")
 	case err != nil:
 		return nil, thrown(classIO, "%s", err)
 	}
@@ -71,6 +74,9 @@ func seeds(list, property string) ([]string, error) {
 	unresolved := false
 	for _, each := range strings.Split(list, ",") {
 		each = strings.TrimSpace(each)
+		if each == "" && strings.TrimSpace(list) != "" {
+			return nil, invalidSettings{thrown(classConfig, "Configuration '%s' values must not be empty.", property)}
+		}
 		if each == "" {
 			continue
 		}
@@ -78,7 +84,7 @@ func seeds(list, property string) ([]string, error) {
 		if !ok {
 			return nil, thrown(classConfig, "Invalid url in %s: %s", property, each)
 		}
-		if net.ParseIP(host) == nil {
+		if host != "" && net.ParseIP(host) == nil {
 			if _, err := net.LookupHost(host); err != nil {
 				unresolved = true
 				continue
@@ -106,7 +112,7 @@ func cutAddress(address string) (host, port string, ok bool) {
 	}
 	host, port = strings.Trim(address[:i], "[]"), address[i+1:]
 	n, err := strconv.ParseUint(port, 10, 31)
-	return host, port, host != "" && err == nil && n <= 65535
+	return host, port, err == nil && n <= 65535
 }
 
 // cluster is a connection to brokers.
@@ -132,10 +138,10 @@ func (e *Env) connect(p clientProperties, opts ...kgo.Opt) (*cluster, error) {
 	return &cluster{Client: client, admin: kadm.NewClient(client), timeout: timeout, props: p, controllers: p[propControllers] != ""}, nil
 }
 
-// adminError is what the tools say when a client cannot even be made.
-func adminError(err error) error {
-	return &exception{classKafka, "Failed to create new KafkaAdminClient"}
-}
+// invalidSettings are settings that a client finds wrong by themselves, before it does anything with them.
+type invalidSettings struct{ error }
+
+func (e invalidSettings) Unwrap() error { return e.error }
 
 // clientOptions reads what the client library can honour of a client's settings.
 func (e *Env) clientOptions(p clientProperties) ([]kgo.Opt, time.Duration, error) {
@@ -162,13 +168,17 @@ func (e *Env) clientOptions(p clientProperties) ([]kgo.Opt, time.Duration, error
 			return nil, 0, err
 		}
 	}
+	dial, err := e.dialer(p)
+	if err != nil {
+		return nil, 0, err
+	}
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(addresses...),
 		kgo.RetryTimeout(apiTimeout),
 		kgo.RequestTimeoutOverhead(requestTimeout),
 		kgo.RetryBackoffFn(func(tries int) time.Duration { return min(backoff<<min(tries, 10), backoffMax) }),
 		kgo.MetadataMinAge(min(backoff, time.Second)),
-		kgo.DialTimeout(10 * time.Second), // socket.connection.setup.timeout.ms
+		kgo.Dialer(dial),
 		kgo.DisableClientMetrics(),
 	}
 	if id := p[propClientID]; id != "" {

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -20,9 +21,42 @@ type settingRule struct {
 	anyway bool // the names count in any case
 }
 
+// commonRules are the settings of every client that are only checked here.
+func commonRules() []settingRule {
+	return []settingRule{
+		{name: "reconnect.backoff.ms", def: "50", kind: "LONG"},
+		{name: "reconnect.backoff.max.ms", def: "1000", kind: "LONG"},
+		{name: propRetryMax, def: "1000", kind: "LONG"},
+		{name: "socket.connection.setup.timeout.ms", def: "10000", kind: "LONG", least: math.MinInt64},
+		{name: "socket.connection.setup.timeout.max.ms", def: "30000", kind: "LONG", least: math.MinInt64},
+		{name: "connections.max.idle.ms", def: "540000", kind: "LONG", least: math.MinInt64},
+		{name: "metrics.num.samples", def: "2", kind: "INT", least: 1},
+		{name: "metrics.sample.window.ms", def: "30000", kind: "LONG"},
+		{name: "metrics.recording.level", def: "INFO", kind: "STRING", oneOf: []string{"INFO", "DEBUG", "TRACE"}},
+		{name: "enable.metrics.push", def: "false", kind: "BOOLEAN"},
+		{name: "client.dns.lookup", def: "use_all_dns_ips", kind: "STRING", oneOf: []string{"use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"}},
+		{name: "security.protocol", def: "PLAINTEXT", kind: "STRING", oneOf: []string{"SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT"}, anyway: true},
+		{name: "metadata.recovery.strategy", def: "rebootstrap", kind: "STRING", oneOf: []string{"REBOOTSTRAP", "NONE"}, anyway: true},
+		{name: "metadata.recovery.rebootstrap.trigger.ms", def: "300000", kind: "LONG"},
+	}
+}
+
+// adminRules are the settings of Kafka's admin client, with its defaults.
+func adminRules() []settingRule {
+	return append([]settingRule{
+		{name: "metadata.max.age.ms", def: "300000", kind: "LONG"},
+		{name: "send.buffer.bytes", def: "131072", kind: "INT", least: -1},
+		{name: "receive.buffer.bytes", def: "65536", kind: "INT", least: -1},
+		{name: propRetryBackoff, def: "100", kind: "LONG"},
+		{name: propRequestTimeout, def: "30000", kind: "INT"},
+		{name: "retries", def: "2147483647", kind: "INT"},
+		{name: propAPITimeout, def: "60000", kind: "INT"},
+	}, commonRules()...)
+}
+
 // producerRules are the settings of KafkaProducer that the tools honour, with its defaults.
 func producerRules() []settingRule {
-	return []settingRule{
+	return append([]settingRule{
 		{name: "batch.size", def: "16384", kind: "INT"},
 		{name: "acks", def: "all", kind: "STRING", oneOf: []string{"all", "-1", "0", "1"}},
 		{name: "linger.ms", def: "5", kind: "LONG"},
@@ -39,12 +73,12 @@ func producerRules() []settingRule {
 		{name: "enable.idempotence", def: "true", kind: "BOOLEAN"},
 		{name: "transaction.timeout.ms", def: "60000", kind: "INT", least: math.MinInt32},
 		{name: propRetryBackoff, def: "100", kind: "LONG"},
-	}
+	}, commonRules()...)
 }
 
 // consumerRules are the settings of KafkaConsumer that the tools honour, with its defaults.
 func consumerRules() []settingRule {
-	return []settingRule{
+	return append([]settingRule{
 		{name: "group.protocol", def: "classic", kind: "STRING", oneOf: []string{"consumer", "classic"}, anyway: true},
 		{name: "session.timeout.ms", def: "45000", kind: "INT", least: math.MinInt32},
 		{name: "heartbeat.interval.ms", def: "3000", kind: "INT", least: math.MinInt32},
@@ -65,7 +99,7 @@ func consumerRules() []settingRule {
 		{name: "isolation.level", def: "read_uncommitted", kind: "STRING", oneOf: []string{"read_committed", "read_uncommitted"}},
 		{name: "allow.auto.create.topics", def: "true", kind: "BOOLEAN"},
 		{name: propRetryBackoff, def: "100", kind: "LONG"},
-	}
+	}, commonRules()...)
 }
 
 // settings are those of a client after the check: each rule's has a value.
@@ -144,7 +178,7 @@ func producerSettings(p clientProperties) (settings, error) {
 		return nil, thrown(classConfig, "Must set acks to all in order to use the idempotent producer. Otherwise we cannot guarantee idempotence.")
 	}
 	if _, given := p["delivery.timeout.ms"]; given && s.number("delivery.timeout.ms") < s.number("linger.ms")+s.number(propRequestTimeout) {
-		return nil, constructError("producer")
+		return nil, constructError("producer", nil)
 	}
 	return s, nil
 }
@@ -158,8 +192,13 @@ func (s settings) bounded(name string, least int) int32 {
 	return int32(max(s.number(name), int64(least)))
 }
 
-// constructError is what the constructors of Kafka's clients make of a failure: its cause is in a stack trace only.
-func constructError(client string) error {
+// constructError is what the constructors of Kafka's clients make of a failure: unless it is in a setting by itself, it is in a stack
+// trace only.
+func constructError(client string, err error) error {
+	var invalid invalidSettings
+	if errors.As(err, &invalid) {
+		return invalid.error
+	}
 	return thrown(classKafka, "Failed to construct kafka %s", client)
 }
 

@@ -80,9 +80,9 @@ func runClusterCommand(ctx context.Context, e *Env, v *argValues) error {
 	if fenced && props[propControllers] != "" {
 		return thrown(classIllegalArgument, "The option --include-fenced-brokers is only supported with --bootstrap-server option")
 	}
-	c, err := e.connect(props)
+	c, err := e.connectAdmin(props)
 	if err != nil {
-		return adminError(err)
+		return err
 	}
 	defer c.Close()
 	switch v.text("command") {

@@ -71,8 +71,8 @@ func (o *configs) run(ctx context.Context) error {
 	if err := bootstrapProperties(props, servers, controllers); err != nil {
 		return err
 	}
-	if o.c, err = o.e.connect(props); err != nil {
-		return adminError(err)
+	if o.c, err = o.e.connectAdmin(props); err != nil {
+		return err
 	}
 	defer o.c.Close()
 	o.types = o.configsOptions.types()

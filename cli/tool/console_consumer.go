@@ -14,7 +14,7 @@ import (
 )
 
 func consoleConsumerTool() Tool {
-	return Tool{"kafka-console-consumer", "print the records of topics", runConsoleConsumer}
+	return Tool{consoleConsumerName, "print the records of topics", runConsoleConsumer}
 }
 
 const consoleConsumerLogger = "org.apache.kafka.tools.consumer.ConsoleConsumer"
@@ -140,7 +140,7 @@ func (c *consoleConsumer) open() error {
 		opts = nil // the other settings are still looked at
 	}
 	if c.client, err = c.e.connect(c.config.props, opts...); err != nil {
-		return constructError("consumer")
+		return constructError("consumer", err)
 	}
 	if grouped && strings.EqualFold(s["group.protocol"], "classic") {
 		c.e.errorf("The consumer rebalance protocol (KIP-848) is production-ready! Set group.protocol=consumer to try it out. See " +

@@ -16,7 +16,7 @@ import (
 )
 
 func consoleProducerTool() Tool {
-	return Tool{"kafka-console-producer", "produce the lines of standard input", runConsoleProducer}
+	return Tool{consoleProducerName, "produce the lines of standard input", runConsoleProducer}
 }
 
 // consoleProducer is one call of kafka-console-producer.
@@ -100,7 +100,7 @@ func (p *consoleProducer) open(o *consoleProducerOptions) error {
 		opts = append(opts, kgo.ProducerLinger(0)) // nothing else would join the batch
 	}
 	if p.client, err = p.e.connect(connectable(props), opts...); err != nil {
-		return constructError("producer")
+		return constructError("producer", err)
 	}
 	return nil
 }

@@ -74,9 +74,9 @@ func (c *consumerGroups) run(ctx context.Context) error {
 		return wrapped(classRuntime, err)
 	}
 	props[propBootstrap] = bootstrap
-	client, err := c.e.connect(props)
+	client, err := c.e.connectAdmin(props)
 	if err != nil {
-		return adminError(err)
+		return err
 	}
 	defer client.Close()
 	c.admin = groupAdmin{client.Client}

@@ -126,7 +126,7 @@ func (c *consumerPerf) open(o *consumerPerfOptions, props clientProperties) erro
 	opts = append(append(opts, groupOptions(s)...), kgo.OnPartitionsAssigned(c.joins.assigned), kgo.OnPartitionsRevoked(c.joins.revoked),
 		kgo.OnPartitionsLost(c.joins.revoked), kgo.WithHooks(c.metrics))
 	if c.client, err = c.e.connect(connectable(props), opts...); err != nil {
-		return constructError("consumer")
+		return constructError("consumer", err)
 	}
 	return nil
 }

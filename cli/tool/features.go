@@ -95,9 +95,9 @@ func runFeaturesCommand(ctx context.Context, e *Env, v *argValues) error {
 	if err := bootstrapProperties(props, v.text("bootstrap_server"), v.text("bootstrap_controller")); err != nil {
 		return err
 	}
-	c, err := e.connect(props)
+	c, err := e.connectAdmin(props)
 	if err != nil {
-		return adminError(err)
+		return err
 	}
 	defer c.Close()
 	if v.text("command") == "describe" {

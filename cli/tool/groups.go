@@ -138,9 +138,9 @@ func (o *groupsOptions) props(e *Env) (clientProperties, error) {
 const groupsTimeout = 30 * time.Second
 
 func listAllGroups(ctx context.Context, e *Env, props clientProperties, filter groupsFilter) error {
-	client, err := e.connect(props)
+	client, err := e.connectAdmin(props)
 	if err != nil {
-		return adminError(err)
+		return err
 	}
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, min(groupsTimeout, client.timeout))

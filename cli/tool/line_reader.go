@@ -192,7 +192,7 @@ func (l *javaLines) next() (string, error) {
 	}
 }
 
-func (l *javaLines) text() string { return strings.ToValidUTF8(string(l.buf), "�") }
+func (l *javaLines) text() string { return javaString(l.buf) }
 
 // buffered tells whether a part of the input waits in memory: no call of next would have to wait for it.
 func (l *javaLines) buffered() bool { return l.r.Buffered() > 0 }

@@ -95,7 +95,7 @@ func (p *producerPerf) open() (err error) {
 		opts = append(opts, kgo.TransactionalID(p.config.props["transactional.id"]), kgo.TransactionTimeout(p.settings.duration("transaction.timeout.ms")))
 	}
 	if p.client, err = p.e.connect(connectable(p.config.props), opts...); err != nil {
-		return constructError("producer")
+		return constructError("producer", err)
 	}
 	return nil
 }

@@ -76,9 +76,9 @@ func runQuorumCommand(ctx context.Context, e *Env, v *argValues) error {
 	if err := bootstrapProperties(props, v.text("bootstrap_server"), v.text("bootstrap_controller")); err != nil {
 		return err
 	}
-	c, err := e.connect(props)
+	c, err := e.connectAdmin(props)
 	if err != nil {
-		return adminError(err)
+		return err
 	}
 	defer c.Close()
 	switch v.text("command") {

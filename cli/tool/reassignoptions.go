@@ -150,9 +150,9 @@ func (r *reassigner) run(ctx context.Context, o *reassignOptions, action *joptSp
 	if props[propClientID] == "" {
 		props[propClientID] = "reassign-partitions-tool"
 	}
-	c, err := r.e.connect(props)
+	c, err := r.e.connectAdmin(props)
 	if err != nil {
-		return adminError(err)
+		return err
 	}
 	defer c.Close()
 	r.adm = reassignAdmin{c}

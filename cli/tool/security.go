@@ -11,20 +11,18 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-// securityOptions reads security.protocol and what belongs to it: TLS with PEM files, SASL with PLAIN and SCRAM.
+// securityOptions reads security.protocol and what belongs to it: TLS with PEM files, which dialer uses, SASL with PLAIN and SCRAM.
 func (e *Env) securityOptions(p clientProperties) ([]kgo.Opt, error) {
 	var opts []kgo.Opt
 	protocol := strings.ToUpper(p["security.protocol"])
 	switch protocol {
 	case "", "PLAINTEXT", "SASL_PLAINTEXT":
 	case "SSL", "SASL_SSL":
-		config, err := e.tlsConfig(p)
-		if err != nil {
+		if _, err := e.tlsConfig(p); err != nil {
 			return nil, err
 		}
-		opts = append(opts, kgo.DialTLSConfig(config))
 	default:
-		return nil, thrown(classConfig, "Invalid value %s for configuration security.protocol: String must be one of (case insensitive): PLAINTEXT, SASL_PLAINTEXT, SASL_SSL, SSL",
+		return nil, thrown(classConfig, "Invalid value %s for configuration security.protocol: String must be one of (case insensitive): SASL_SSL, PLAINTEXT, SSL, SASL_PLAINTEXT",
 			p["security.protocol"])
 	}
 	if !strings.HasPrefix(protocol, "SASL_") {

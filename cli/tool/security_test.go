@@ -26,5 +26,5 @@ func TestSecurityOptions(t *testing.T) {
 		"ssl.truststore.type=JKS is not supported by these tools; convert the store to PEM (keytool and openssl do) and set ssl.truststore.type=PEM")
 	f(clientProperties{"security.protocol": "SSL", "ssl.truststore.certificates": "x"}, "Failed to load PEM SSL truststore: no certificate in it")
 	f(clientProperties{"security.protocol": "x"},
-		"Invalid value x for configuration security.protocol: String must be one of (case insensitive): PLAINTEXT, SASL_PLAINTEXT, SASL_SSL, SSL")
+		"Invalid value x for configuration security.protocol: String must be one of (case insensitive): SASL_SSL, PLAINTEXT, SSL, SASL_PLAINTEXT")
 }

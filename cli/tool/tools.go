@@ -16,6 +16,28 @@ type Tool struct {
 	Run func(ctx context.Context, e *Env) int
 }
 
+// Tools that end in order when they are told to.
+const (
+	consoleConsumerName = "kafka-console-consumer"
+	consoleProducerName = "kafka-console-producer"
+)
+
+// Call runs the tool; SIGTERM and SIGINT end it at once, as they end a Java program, unless the tool has something to do then. It is for
+// processes that end with the tool: one that is told to end may still be at it.
+func (t Tool) Call(ctx context.Context, e *Env) int {
+	if t.Name == consoleConsumerName || t.Name == consoleProducerName {
+		return t.Run(ctx, e)
+	}
+	ended := make(chan int, 1)
+	go func() { ended <- t.Run(ctx, e) }() // the process ends with Call
+	select {
+	case code := <-ended:
+		return code
+	case s := <-e.Signals:
+		return signalExit(s)
+	}
+}
+
 // All lists every tool by name.
 func All() []Tool {
 	all := slices.Concat(adminTools(), clientTools(), nodeTools())

@@ -63,8 +63,8 @@ func (t *topics) connect() error {
 	if props[propBootstrap], err = t.value(t.bootstrap); err != nil {
 		return err
 	}
-	if t.c, err = t.e.connect(props); err != nil {
-		return adminError(err)
+	if t.c, err = t.e.connectAdmin(props); err != nil {
+		return err
 	}
 	return nil
 }

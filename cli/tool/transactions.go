@@ -148,9 +148,9 @@ func (t *txnTool) run(ctx context.Context) error {
 		return failed(err, "Failed to load admin client properties")
 	}
 	props[propBootstrap] = t.args.text("bootstrap_server")
-	c, err := t.e.connect(props)
+	c, err := t.e.connectAdmin(props)
 	if err != nil {
-		return adminError(err)
+		return err
 	}
 	defer c.Close()
 	t.adm = txnAdmin{c}
