@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -24,6 +25,7 @@ func main() {
 	out := flag.String("out", "", "Markdown to write; a plot of the same name ends in .svg")
 	flag.IntVar(&c.rounds, "rounds", 5, "rounds")
 	flag.IntVar(&c.warm, "warm", 1, "rounds at the start that do not count: they warm the JVM")
+	flag.DurationVar(&c.limit, "limit", 0, "begin no load after this time, once each has a round that counts (0: all rounds)")
 	flag.BoolVar(&c.recovery, "recovery", true, "kill and stop the brokers at the end, and measure how they come back")
 	flag.BoolVar(&c.gating, "gate", false, "without Kafka: check system calls, bytes copied and CPU beside the kernel's, in less than a minute")
 	flag.Parse()
@@ -36,6 +38,7 @@ func main() {
 // comparison is one run. Index 0 is Kafka, 1 the other broker.
 type comparison struct {
 	rounds, warm int
+	limit        time.Duration
 	recovery     bool
 	gating       bool
 	generator    string
@@ -113,8 +116,12 @@ func (c *comparison) run(port int, only, dir, out string, command []string) erro
 	if err := c.measureFloor(floor, dir); err != nil {
 		return err
 	}
+	end := time.Now().Add(c.limit)
 	for r := range c.rounds {
 		for _, s := range chosen {
+			if c.limit > 0 && r > c.warm && time.Now().After(end) {
+				break // every load has one round that counts
+			}
 			c.step(s, r)
 		}
 	}
