@@ -28,6 +28,8 @@ func (s *Shard) AddPartitions(now coordinator.Now, p Producer, list []Partition,
 		return e, kerr.ProducerFenced
 	case t.state == Ongoing && t.has(list):
 		return e, nil
+	case !s.writable(version):
+		return e, kerr.UnsupportedVersion
 	}
 	next := *t
 	next.state, next.partitions, next.updateMs, next.version = Ongoing, t.with(list), now.WallMs(), version

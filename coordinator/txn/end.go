@@ -36,6 +36,9 @@ func (s *Shard) End(now coordinator.Now, h coordinator.Handle, answer Answer, r 
 	case v == repeated:
 		reply(&e, h, answer, Outcome{ProducerID: t.producerID, ProducerEpoch: t.epoch})
 		return e, false
+	case !s.writable(r.Version):
+		reply(&e, h, answer, refused(kerr.UnsupportedVersion))
+		return e, false
 	default:
 		d := decision{commit: r.Commit, version: r.Version, fresh: fresh, nothingAdded: v == abortNothing}
 		next, needsID := t.decided(now, d)

@@ -16,6 +16,10 @@ func valueVersion(level int16) int16 {
 	return 0
 }
 
+// writable tells whether the log may have transactions of a version: at level 0 of the feature its records have no place for it. Clients know
+// the level and do not ask for it (seen on Apache 4.4, where such a call leaves the id without an answer to anything else as well).
+func (s *Shard) writable(version int16) bool { return version == 0 || valueVersion(s.d.Level()) >= 1 }
+
 // recordOf is what Kafka's TransactionLog writes for t as it shall be.
 func recordOf(t *transaction, level int16) coordinator.Record {
 	k, v := record.NewTransactionLogKey(), record.NewTransactionLogValue()
