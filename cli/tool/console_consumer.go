@@ -120,7 +120,10 @@ func (c *consoleConsumer) open() error {
 	if err != nil {
 		return err
 	}
-	grouped := c.config.partition < 0
+	grouped := !c.config.assigned
+	if err := checkGroup(c.config.props); grouped && err != nil {
+		return err
+	}
 	var pattern error
 	switch {
 	case !grouped:
@@ -146,7 +149,35 @@ func (c *consoleConsumer) open() error {
 		c.e.errorf("The consumer rebalance protocol (KIP-848) is production-ready! Set group.protocol=consumer to try it out. See " +
 			"https://kafka.apache.org/documentation/#consumer_rebalance_protocol\n")
 	}
+	if grouped && c.config.topic == "" && c.config.include == "" {
+		c.client.Close()
+		if c.config.byTopic {
+			return thrown(classIllegalArgument, "Topic collection to subscribe to cannot contain null or empty topic")
+		}
+		return thrown(classIllegalArgument, "Topic pattern to subscribe to cannot be empty")
+	}
 	return pattern
+}
+
+// checkGroup refuses what no member of a group can have.
+func checkGroup(p clientProperties) error {
+	if id, given := p["group.id"]; given && id == "" {
+		return constructError("consumer", nil)
+	}
+	for _, each := range strings.Split(p["partition.assignment.strategy"], ",") {
+		if each = strings.TrimSpace(each); each != "" && !strings.Contains(each, ".") {
+			return constructError("consumer", nil) // a class of no package
+		}
+	}
+	if !strings.EqualFold(p["group.protocol"], "consumer") {
+		return nil
+	}
+	for _, name := range []string{"partition.assignment.strategy", "heartbeat.interval.ms", "session.timeout.ms"} {
+		if _, given := p[name]; given {
+			return thrown(classConfig, "%s cannot be set when group.protocol=CONSUMER", name)
+		}
+	}
+	return nil
 }
 
 // wholePattern lets a regular expression match whole names only, as Java's Matcher.matches.

@@ -67,7 +67,9 @@ func newConsoleConsumerOptions() *consoleConsumerOptions {
 // consoleConsumerConfig is what a command line asks for.
 type consoleConsumerConfig struct {
 	topic, include string
-	partition      int32 // -1 for a member of a group
+	partition      int32
+	assigned       bool  // to the partition; without it, it is a member of a group
+	byTopic        bool  // not by a pattern
 	offset         int64 // to start from, or one of latestOffset and earliestOffset
 	props          clientProperties
 	timeout        time.Duration // 0 for none
@@ -77,7 +79,7 @@ type consoleConsumerConfig struct {
 
 // config checks what was read, in Kafka's order. A usageError is answered with the table of options.
 func (o *consoleConsumerOptions) config(e *Env) (*consoleConsumerConfig, error) {
-	c := &consoleConsumerConfig{partition: -1}
+	c := &consoleConsumerConfig{byTopic: o.set.has(o.topic)}
 	if err := o.checkRequired(c); err != nil {
 		return nil, err
 	}
@@ -125,7 +127,7 @@ func (o *consoleConsumerOptions) checkRequired(c *consoleConsumerConfig) error {
 		if err != nil {
 			return err
 		}
-		c.partition = int32(n)
+		c.partition, c.assigned = int32(n), true
 		if !has(o.topic) {
 			return wrongUsage("The topic is required when partition is specified.")
 		}
@@ -179,7 +181,7 @@ func (o *consoleConsumerOptions) readProps(e *Env, c *consoleConsumerConfig) err
 	}
 	given := clientProperties{}
 	addKeyValues(given, pairs)
-	group, err := o.groupID(file, given, c.partition >= 0)
+	group, err := o.groupID(file, given, c.assigned)
 	if err != nil {
 		return err
 	}

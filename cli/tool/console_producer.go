@@ -191,6 +191,9 @@ func (p *consoleProducer) send(ctx context.Context, line string) error {
 	if err := p.ready(ctx, rec); err != nil {
 		return p.failed(rec, err)
 	}
+	if _, transactional := p.settings["transactional.id"]; transactional {
+		return thrown("java.lang.IllegalStateException", "Cannot add partition %s-0 to transaction before completing a call to initTransactions", p.topic)
+	}
 	if p.sync {
 		if err := p.client.ProduceSync(ctx, rec).FirstErr(); err != nil {
 			return p.failed(rec, produceError(rec, err))
@@ -303,6 +306,10 @@ func varintSize(n int) int64 {
 
 // produceError is why a record was not produced, as KafkaProducer's callback gets it.
 func produceError(r *kgo.Record, err error) error {
+	if errors.Is(err, kerr.InvalidRecord) && r.Key == nil {
+		// The client library drops the broker's message; this is the one that it has for a record without a key.
+		return thrown("org.apache.kafka.common.InvalidRecordException", "Compacted topic cannot accept message without key in topic partition %s-%d", r.Topic, r.Partition)
+	}
 	return asException(err, fmt.Sprintf("Expiring 1 record(s) for %s-%d: the batch was not acknowledged in time", r.Topic, r.Partition))
 }
 

@@ -33,7 +33,10 @@ func mustParseLong(s string) int64 {
 // re2Error is what RE2 calls the mistake in a regular expression.
 func re2Error(err error) string {
 	var wrong *syntax.Error
-	if errors.As(err, &wrong) {
+	if errors.As(err, &wrong) && wrong.Code == syntax.ErrUnexpectedParen {
+		return "regexp/syntax: internal error" // RE2J's
+	}
+	if wrong != nil {
 		return string(wrong.Code)
 	}
 	return err.Error()

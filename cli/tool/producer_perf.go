@@ -45,6 +45,7 @@ type producerPerf struct {
 	random   splittableRandom
 	client   *cluster
 	metrics  *clientMetrics
+	known    bool // the topic has been seen
 
 	mu            sync.Mutex
 	stats, steady *perfStats // guarded by mu; steady is nil until the warm-up is over
@@ -117,10 +118,6 @@ func (p *producerPerf) start(ctx context.Context) error {
 }
 
 func (p *producerPerf) produce(ctx context.Context) error {
-	limit := p.settings.duration("max.block.ms")
-	if err := awaitTopic(ctx, p.e, p.client, p.config.topic, limit, p.settings.duration(propRetryBackoff)); err != nil {
-		return err
-	}
 	throttle := newThrottler(p.config.throughput, p.e.Clock.Mono())
 	var open bool // a transaction
 	var began time.Time
@@ -157,8 +154,15 @@ func (p *producerPerf) produce(ctx context.Context) error {
 }
 
 func (p *producerPerf) send(ctx context.Context, rec *kgo.Record, sent time.Time, steady *perfStats) {
-	if err := tooLarge(rec, p.settings); err != nil {
-		p.e.errorf("%s\n", javaToString(err))
+	err := tooLarge(rec, p.settings)
+	if !p.known {
+		err = awaitTopic(ctx, p.e, p.client, rec.Topic, p.settings.duration("max.block.ms"), p.settings.duration(propRetryBackoff))
+		p.known = err == nil
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			p.e.errorf("%s\n", javaToString(err))
+		}
 		return
 	}
 	p.client.Produce(ctx, rec, func(rec *kgo.Record, err error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,10 +70,10 @@ type jsonObject map[string]json.RawMessage
 
 func parseObject(data []byte) (jsonObject, error) {
 	var o jsonObject
-	if err := json.Unmarshal(data, &o); err != nil {
+	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&o); err != nil { // what comes after it does not count
 		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			return nil, thrown(classAdminOperation, "%s", syntax)
+		if errors.As(err, &syntax) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, thrown(classAdminOperation, "%s", err)
 		}
 		return nil, thrown(classJSONMapping, "Expected JSON object, received %s", compactJSON(data))
 	}
@@ -125,7 +126,7 @@ func (o jsonObject) objects(name string) ([]jsonObject, error) {
 		return nil, nil
 	}
 	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
+	if json.Unmarshal(raw, &list) != nil || list == nil {
 		return nil, thrown(classJSONMapping, "Expected JSON array, received %s", compactJSON(raw))
 	}
 	objects := make([]jsonObject, len(list))

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	classCSVRead   = "com.fasterxml.jackson.dataformat.csv.CsvReadException"
-	classCSVFormat = "com.fasterxml.jackson.databind.exc.InvalidFormatException"
+	classCSVRead     = "com.fasterxml.jackson.dataformat.csv.CsvReadException"
+	classCSVMismatch = "com.fasterxml.jackson.databind.exc.MismatchedInputException"
+	classCSVFormat   = "com.fasterxml.jackson.databind.exc.InvalidFormatException"
 )
 
 // A reset of offsets as kafka-consumer-groups and kafka-share-groups plan it: its files, its times, its bounds.
@@ -47,6 +48,9 @@ func parseResetPlan(csv string, groups []string) (map[string][]groupOffset, erro
 }
 
 func parsePlanLine(line string, withGroup bool) (groupOffset, error) {
+	if strings.TrimSpace(line) == "" {
+		return groupOffset{}, thrown(classCSVMismatch, "No content to map due to end-of-input\n at [Source: (StringReader); line: UNKNOWN, column: UNKNOWN]")
+	}
 	fields, err := splitCSV(strings.TrimSuffix(line, "\r"))
 	if err != nil {
 		return groupOffset{}, err
