@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // catchupMode lets a consumer read a topic that is no longer in memory, from its start, while a producer goes on with another: CPU per GiB
@@ -136,7 +134,7 @@ func evict(dir, topic string) error {
 			return err
 		}
 		n++
-		return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
+		return dropCached(f)
 	})
 	if err == nil && n == 0 {
 		return fmt.Errorf("no log of %s under %s", topic, dir)
