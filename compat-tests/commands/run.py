@@ -21,7 +21,7 @@ consumer-perf-test e2e-latency verifiable-producer verifiable-consumer broker-ap
 get-offsets leader-election log-dirs metadata-quorum cluster reassign-partitions transactions client-metrics storage server-start server-stop""".split()
 
 GENERAL = [  # masks of every file
-    (r"(?<![\w-])(?=[\w-]*[A-Z])(?=[\w-]*[a-z])(?=[\w-]*[0-9])[\w-]{22}(?![\w-])", "<id>"),
+    (r"(?<![\w-])(?=[\w-]*[A-Z])(?=[\w-]*[a-z])(?:(?=[\w-]*[0-9])|(?=(?:[a-z_-]*[A-Z]){6}))[\w-]{22}(?![\w-])", "<id>"),
     (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "<uuid>"),
     (r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d([.,:]\d+)?(Z|\+\d+)?", "<date>"),
     (r"\b1[6-9]\d{11}\b", "<time>"),
