@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,8 @@ func (p *Process) doctorCommand() *cobra.Command {
 			"  kaja doctor --config server.properties        # before the first start",
 		RunE: func(c *cobra.Command, args []string) error {
 			for _, a := range args {
-				if _, _, err := net.SplitHostPort(a); err != nil {
+				_, port, err := net.SplitHostPort(a)
+				if n, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil || n == 0 {
 					return usageError{fmt.Errorf("%q is not of the form HOST:PORT", a)}
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -260,7 +261,9 @@ func TestDoctorSpace(t *testing.T) {
 }
 
 func TestDoctorCommandLine(t *testing.T) {
-	newWorld("doctor", "kafka").run(t, ExitUsage, `"kafka" is not of the form HOST:PORT`)
+	for _, a := range []string{"kafka", "kafka:", "kafka:http", "kafka:0", "kafka:65536", "kafka:-1", "::1:9092"} {
+		newWorld("doctor", a).run(t, ExitUsage, strconv.Quote(a)+" is not of the form HOST:PORT")
+	}
 	w := newWorld("doctor", "--config", "/nowhere")
 	w.run(t, ExitError, "doctor found 1 problem")
 	if !strings.Contains(w.out.String(), "FAIL  cannot read the configuration") {
