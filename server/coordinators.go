@@ -30,7 +30,8 @@ func newCoordinators(b *Broker) *coordinators {
 	c.groups = coordinator.New(coordinator.Options[*group.Shard]{
 		Topic: offsetsTopic,
 		New: func(partition, _ int32) *group.Shard {
-			return group.New(group.Deps{Partition: partition, Topics: topicsView{b, &c.topics}, Settings: settingsView{b}})
+			return group.New(group.Deps{Partition: partition, Topics: topicsView{b, &c.topics}, Settings: settingsView{b},
+				LeastInitialDelay: group.DefaultLeastInitialDelay})
 		},
 		Writer: c.log,
 		Clock:  b.o.Clock,

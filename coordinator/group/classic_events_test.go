@@ -20,6 +20,14 @@ var classicEvents = map[string]func(w *classicStory, a args) []string{
 		}
 		return nil
 	},
+	"least-initial-delay": func(w *classicStory, a args) []string {
+		d, err := time.ParseDuration(a["is"])
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.s.d.LeastInitialDelay = d
+		return nil
+	},
 	"topic": func(w *classicStory, a args) []string {
 		w.topics.set(a["name"], int32(a.number("partitions", 1)))
 		return nil

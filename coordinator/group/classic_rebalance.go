@@ -42,7 +42,7 @@ func (s *Shard) prepareRebalance(e *coordinator.Effects, now coordinator.Now, g 
 		return
 	}
 	// A new group: more members are likely to come at once.
-	g.delay = time.Duration(s.d.Settings.Int("group.initial.rebalance.delay.ms")) * time.Millisecond
+	g.delay = s.initialDelay()
 	g.remaining = max(g.rebalanceTimeout()-g.delay, 0)
 	g.newMember = false
 	if g.delay <= 0 {
@@ -50,6 +50,11 @@ func (s *Shard) prepareRebalance(e *coordinator.Effects, now coordinator.Now, g 
 		return
 	}
 	setTimer(e, timerKey(timerInitial, g.id, ""), now.Mono.Add(g.delay))
+}
+
+// initialDelay is group.initial.rebalance.delay.ms, not less than the least.
+func (s *Shard) initialDelay() time.Duration {
+	return max(time.Duration(s.d.Settings.Int("group.initial.rebalance.delay.ms"))*time.Millisecond, s.d.LeastInitialDelay)
 }
 
 // initialDelayOver ends the join phase of a new group, or gives it more time if somebody came meanwhile.
@@ -63,7 +68,7 @@ func (s *Shard) initialDelayOver(e *coordinator.Effects, now coordinator.Now, g 
 	}
 	g.newMember = false
 	last := g.delay
-	g.delay = min(time.Duration(s.d.Settings.Int("group.initial.rebalance.delay.ms"))*time.Millisecond, g.remaining)
+	g.delay = min(s.initialDelay(), g.remaining)
 	g.remaining = max(g.remaining-last, 0)
 	setTimer(e, timerKey(timerInitial, g.id, ""), now.Mono.Add(g.delay))
 }
