@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/rs/zerolog"
 )
 
@@ -176,6 +177,32 @@ func TestDashboard(t *testing.T) {
 	for _, n := range names.FindAllString(string(data), -1) { // variables too
 		if !known[n] {
 			t.Errorf("the dashboard names %s", n)
+		}
+	}
+}
+
+// TestLint: Prometheus' own rules for names hold, but where Kafka's exporter breaks them.
+func TestLint(t *testing.T) {
+	s := start(t, Options{Collect: func(s *Sink) {
+		for _, m := range Catalog() {
+			if m.Kind == Summary {
+				s.Summarize(m.Name, 1, 1, map[float64]float64{.5: 1}, m.Labels...)
+			} else {
+				s.Set(m.Name, 1, m.Labels...)
+			}
+		}
+	}})
+	_, text := get(t, s, "/metrics")
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		switch p.Metric {
+		case "kafka_server_socket_server_metrics_connection_count", "kafka_server_group_coordinator_metrics_group_count",
+			"kafka_consumergroup_current_offset_sum", "kafka_consumergroup_lag_sum": // gauges that others call a count or a sum
+		default:
+			t.Errorf("%s: %s", p.Metric, p.Text)
 		}
 	}
 }

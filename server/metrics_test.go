@@ -144,6 +144,68 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// TestLag: it counts offsets up to the high watermark, as kafka-consumer-groups does: markers of transactions and deleted records among them.
+func TestLag(t *testing.T) {
+	b := monitored(t)
+	ctx := testContext(t)
+	admin := kadm.NewClient(kgoClient(t, b))
+	if _, err := admin.CreateTopics(ctx, 1, 1, nil, "a"); err != nil {
+		t.Fatal(err)
+	}
+	c := kgoClient(t, b, kgo.TransactionalID("t"), kgo.DefaultProduceTopic("a"))
+	transaction := func(records int, end kgo.TransactionEndTry) {
+		t.Helper()
+		if err := c.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		for range records {
+			if err := c.ProduceSync(ctx, kgo.StringRecord("x")).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.EndTransaction(ctx, end); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit := func(offset int64) {
+		t.Helper()
+		if err := admin.CommitAllOffsets(ctx, "g", kadm.OffsetsFromRecords(kgo.Record{Topic: "a", Offset: offset - 1, LeaderEpoch: -1})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := func(want float64) {
+		t.Helper()
+		if got := scrape(t, b)[`kafka_consumergroup_lag{consumergroup="g",partition="0",topic="a"}`]; got != want {
+			t.Errorf("lag %v, want %v", got, want)
+		}
+		lags, err := admin.Lag(ctx, "g")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := lags["g"]; l.Error() != nil || float64(l.Lag.Total()) != want {
+			t.Errorf("kadm has %d (%v), want %v", l.Lag.Total(), l.Error(), want)
+		}
+	}
+	transaction(3, kgo.TryCommit) // 0 to 2, the marker is 3
+	commit(3)
+	f(1)
+	transaction(2, kgo.TryAbort) // 4 and 5, 6
+	f(4)
+	if err := c.BeginTransaction(); err != nil { // 7 stays open
+		t.Fatal(err)
+	}
+	if err := c.ProduceSync(ctx, kgo.StringRecord("x")).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	f(5)
+	if _, err := admin.DeleteRecords(ctx, kadm.OffsetsFromRecords(kgo.Record{Topic: "a", Offset: 4, LeaderEpoch: -1})); err != nil {
+		t.Fatal(err)
+	}
+	f(5)
+	commit(8)
+	f(0)
+}
+
 // TestReadiness: ready while it runs; afterwards nobody listens.
 func TestReadiness(t *testing.T) {
 	b := monitored(t)
