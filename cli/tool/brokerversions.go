@@ -122,7 +122,7 @@ func (e *Env) printAllVersions(ctx context.Context, o *joptCommand, bootstrap, c
 		props[propRequestTimeout] = brokerVersionsTimeout
 	}
 	if strings.TrimSpace(props[propBootstrap]) == "" {
-		return thrown(classConfig, "Configuration '%s' must not be empty. Valid values include: any non-empty value", propBootstrap)
+		return emptyBootstrap()
 	}
 	if _, err := checkSettings(props, adminRules()); err != nil {
 		return err
@@ -144,6 +144,11 @@ func (e *Env) printAllVersions(ctx context.Context, o *joptCommand, bootstrap, c
 		printVersions(e, n, resp, err)
 	}
 	return nil
+}
+
+// emptyBootstrap is what clients that must have bootstrap servers say when there are none.
+func emptyBootstrap() error {
+	return thrown(classConfig, "Configuration '%s' must not be empty. Valid values include: any non-empty value", propBootstrap)
 }
 
 // seedNodes are the bootstrap servers as nodes that are not known yet.

@@ -116,6 +116,9 @@ func (c *consoleConsumer) open() error {
 	if err != nil {
 		return err
 	}
+	if strings.TrimSpace(s[propBootstrap]) == "" {
+		return emptyBootstrap()
+	}
 	opts, err := consumerOptions(s, c.e.Clock.Wall())
 	if err != nil {
 		return err
@@ -126,6 +129,7 @@ func (c *consoleConsumer) open() error {
 	}
 	var pattern error
 	switch {
+	case c.config.unread != nil || !grouped && c.config.partition < 0: // nothing ever comes from such a partition
 	case !grouped:
 		at := kgo.NewOffset().At(c.config.offset) // -1 and -2 are the end and the beginning there too
 		opts = append(opts, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{c.config.topic: {c.config.partition: at}}))
@@ -139,7 +143,7 @@ func (c *consoleConsumer) open() error {
 		opts = append(opts, groupOptions(s)...)
 		c.commit = s.is("enable.auto.commit")
 	}
-	if pattern != nil {
+	if pattern != nil || c.config.unread != nil {
 		opts = nil // the other settings are still looked at
 	}
 	if c.client, err = c.e.connect(c.config.props, opts...); err != nil {
@@ -148,6 +152,10 @@ func (c *consoleConsumer) open() error {
 	if grouped && strings.EqualFold(s["group.protocol"], "classic") {
 		c.e.errorf("The consumer rebalance protocol (KIP-848) is production-ready! Set group.protocol=consumer to try it out. See " +
 			"https://kafka.apache.org/documentation/#consumer_rebalance_protocol\n")
+	}
+	if c.config.unread != nil {
+		c.client.Close()
+		return c.config.unread
 	}
 	if grouped && c.config.topic == "" && c.config.include == "" {
 		c.client.Close()

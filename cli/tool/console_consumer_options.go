@@ -70,6 +70,7 @@ type consoleConsumerConfig struct {
 	partition      int32
 	assigned       bool  // to the partition; without it, it is a member of a group
 	byTopic        bool  // not by a pattern
+	unread         error // of the topic or the pattern, which are read once there is a consumer
 	offset         int64 // to start from, or one of latestOffset and earliestOffset
 	props          clientProperties
 	timeout        time.Duration // 0 for none
@@ -98,11 +99,10 @@ func (o *consoleConsumerOptions) config(e *Env) (*consoleConsumerConfig, error) 
 		}
 		return o.set.number(o.maxMessages)
 	}
-	var err error
-	if c.topic, err = o.set.value(o.topic); err == nil {
-		c.include, err = o.set.value(o.include)
+	if c.topic, c.unread = o.set.value(o.topic); c.unread == nil {
+		c.include, c.unread = o.set.value(o.include)
 	}
-	return c, err
+	return c, nil
 }
 
 func wrongUsage(format string, args ...any) error {

@@ -122,7 +122,7 @@ func deleteRecords(ctx context.Context, e *Env, c *cluster, name string) error {
 		return err
 	}
 	e.println("Executing records delete operation")
-	low, failed := c.deleteBefore(ctx, order, offsets)
+	low, failed := c.deleteKnown(ctx, e, order, offsets)
 	e.println("Records delete operation completed:")
 	for _, tp := range order {
 		if err := failed[tp]; err != nil {
@@ -132,6 +132,38 @@ func deleteRecords(ctx context.Context, e *Env, c *cluster, name string) error {
 		}
 	}
 	return nil
+}
+
+// deleteKnown deletes and asks again for partitions that nobody knows until the call's time is up, as Kafka's admin client does.
+func (c *cluster) deleteKnown(ctx context.Context, e *Env, order []topicPartition, offsets map[topicPartition]int64) (map[topicPartition]int64, map[topicPartition]error) {
+	deadline := e.Clock.Wall().Add(c.timeout)
+	within, cancel := c.deadline(ctx)
+	defer cancel()
+	low, failed := map[topicPartition]int64{}, map[topicPartition]error{}
+	for tries := 1; len(order) > 0; tries++ {
+		done, errs := c.deleteBefore(within, order, offsets)
+		var again []topicPartition
+		for _, tp := range order {
+			switch err := errs[tp]; {
+			case isClass(err, errorsPackage+"UnknownTopicOrPartitionException"):
+				again = append(again, tp)
+			case err != nil:
+				failed[tp] = err
+			default:
+				low[tp] = done[tp]
+			}
+		}
+		order = again
+		if len(order) > 0 && e.pause(within, defaultRetryBackoff) != nil {
+			now := e.Clock.Wall().UnixMilli()
+			for _, tp := range order {
+				failed[tp] = thrown(classTimeout, "Call(callName=deleteRecords(api=METADATA), deadlineMs=%d, tries=%d, nextAllowedTryMs=%d) timed out at %d after %d attempt(s)",
+					deadline.UnixMilli(), tries, now, now, tries)
+			}
+			break
+		}
+	}
+	return low, failed
 }
 
 // deleteBefore asks the leaders to delete; it returns where partitions begin now.
@@ -159,7 +191,7 @@ func (c *cluster) deleteBefore(ctx context.Context, order []topicPartition, offs
 		if shard.Err != nil {
 			for _, t := range shard.Req.(*kmsg.DeleteRecordsRequest).Topics {
 				for _, p := range t.Partitions {
-					failed[topicPartition{t.Topic, p.Partition}] = callError(shard.Err, "deleteRecords")
+					failed[topicPartition{t.Topic, p.Partition}] = callError(shard.Err, "deleteRecords(api=METADATA)")
 				}
 			}
 			continue

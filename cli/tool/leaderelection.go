@@ -152,8 +152,11 @@ func (o *leaderElectionOptions) partitionsToElect(e *Env) ([]topicPartition, err
 // parseElection reads the file of partitions; one may be there once only.
 func parseElection(data []byte) ([]topicPartition, error) {
 	o, err := parseObject(data)
-	if isClass(err, classAdminOperation) {
+	switch {
+	case isClass(err, classAdminOperation):
 		err = thrown(classAdminOperation, "Replica election data is empty")
+	case isClass(err, classJSONMapping):
+		err = wrapped(classRuntime, err)
 	}
 	if err != nil {
 		return nil, err

@@ -154,10 +154,13 @@ func (p *producerPerf) produce(ctx context.Context) error {
 }
 
 func (p *producerPerf) send(ctx context.Context, rec *kgo.Record, sent time.Time, steady *perfStats) {
-	err := tooLarge(rec, p.settings)
+	var err error
 	if !p.known {
 		err = awaitTopic(ctx, p.e, p.client, rec.Topic, p.settings.duration("max.block.ms"), p.settings.duration(propRetryBackoff))
 		p.known = err == nil
+	}
+	if err == nil {
+		err = tooLarge(rec, p.settings)
 	}
 	if err != nil {
 		if ctx.Err() == nil {
