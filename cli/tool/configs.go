@@ -556,11 +556,13 @@ func (o *configs) describeQuotas(ctx context.Context) error {
 			}
 		}
 		values := map[string]string{}
+		var keys []string
 		for _, v := range entry.Values {
 			values[v.Key] = javaDouble(v.Value)
+			keys = append(keys, v.Key)
 		}
 		var parts []string
-		for _, key := range javaStringOrder(sortedKeys(values)) {
+		for _, key := range javaSizedOrder(keys) {
 			parts = append(parts, key+"="+values[key])
 		}
 		o.e.printf("Quota configs for %s are %s\n", strings.Join(who, ", "), strings.Join(parts, ", "))
