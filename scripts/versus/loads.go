@@ -55,6 +55,7 @@ func steps() []step {
 		{name: "group of 20, KIP-848", args: "group -topic vgc-{r} -members 20 -consumer", figure: "cpu_s", unit: "CPU-s", goal: 0.5},
 		{name: "topic of 1,000 partitions, a record to each", args: "topics -topic vtp-{r} -partitions 1000", figure: "cpu_s", unit: "CPU-s"},
 		{name: "1,000 topics, a record to each", args: "topics -topic vto-{r} -count 1000", figure: "cpu_s", unit: "CPU-s"},
+		{name: "10 topics of 1,000 partitions, a record to each", args: "topics -topic vtt-{r} -count 10 -partitions 1000", figure: "cpu_s", unit: "CPU-s"},
 		{name: "compaction, 1 KiB values", args: "compact -topic vc-{r} -mib 128", figure: perGiB, unit: secondsGiB, goal: 0.8},
 		{name: "idle, with all these topics", args: "idle -seconds 4", figure: "cpu_ms_per_s", unit: "ms CPU a second"},
 		{name: "memory after the loads", args: "idle -seconds 0.1", figure: "rss_mib", unit: "MiB"},
