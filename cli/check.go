@@ -42,7 +42,7 @@ func (p *Process) checkCommand() *cobra.Command {
 				found += len(problems)
 			}
 			if found > 0 {
-				return fmt.Errorf("%d problems found", found)
+				return fmt.Errorf("%d %s found", found, problems(found))
 			}
 			_, err := fmt.Fprintln(c.OutOrStdout(), "no problems found")
 			return err
@@ -60,4 +60,11 @@ func (p *Process) checkDir(dir string) (_ []storage.Problem, err error) {
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	return storage.Check(p.FS, dir)
+}
+
+func problems(n int) string {
+	if n == 1 {
+		return "problem"
+	}
+	return "problems"
 }

@@ -259,7 +259,7 @@ func TestCheck(t *testing.T) {
 	if err := mem.WriteFile("/d/recovery-point-offset-checkpoint", []byte("nonsense")); err != nil {
 		t.Fatal(err)
 	}
-	f(ExitError, "/d/recovery-point-offset-checkpoint", "1 problems found", "/d")
+	f(ExitError, "/d/recovery-point-offset-checkpoint", "1 problem found", "/d")
 	lock, err := mem.Lock("/d/.lock")
 	if err != nil {
 		t.Fatal(err)

@@ -151,56 +151,70 @@ func readInput(in io.Reader, done <-chan struct{}) <-chan inputChunk {
 
 // produce sends every line, waits for what is under way and returns the exit code.
 func (p *consoleProducer) produce(ctx context.Context) (int, error) {
+	waiting, stop := untilSignal(ctx, p.e)
+	err := p.lines(ctx, waiting)
+	_ = p.client.Flush(ctx) // what fails is told by each record
+	if code := stop(); code != 0 {
+		return code, nil
+	}
+	return 0, err
+}
+
+// lines sends what comes by standard input until its end, or until waiting is over.
+func (p *consoleProducer) lines(queued, waiting context.Context) error {
 	done := make(chan struct{})
 	defer close(done)
 	chunks := readInput(p.e.Stdin, done)
 	prompt := isTerminal(p.e.Stdin) && isTerminal(p.e.Stdout)
-	defer p.client.Flush(ctx) //nolint:errcheck // what fails is told by each record
 	for {
 		if prompt {
 			p.e.printf(">")
 		}
 		select {
-		case s := <-p.e.Signals:
-			return signalExit(s), nil
+		case <-waiting.Done():
+			return nil
 		case c := <-chunks:
 			for i, line := range c.lines {
 				if prompt && i > 0 {
 					p.e.printf(">")
 				}
-				if err := p.send(ctx, line); err != nil {
-					return 0, err
+				if err := p.send(queued, waiting, line); err != nil {
+					return err
 				}
 			}
 			switch {
 			case errors.Is(c.err, io.EOF):
-				return 0, nil
+				return nil
 			case c.err != nil:
-				return 0, wrapped(classKafka, thrown(classIO, "%s", c.err))
+				return wrapped(classKafka, thrown(classIO, "%s", c.err))
 			}
 		}
 	}
 }
 
-func (p *consoleProducer) send(ctx context.Context, line string) error {
+// send queues a line, or sends it; what is queued goes out although a signal ends the waiting.
+func (p *consoleProducer) send(queued, waiting context.Context, line string) error {
 	rec, err := p.reader.record(line)
 	if err != nil {
 		return err
 	}
 	rec.Topic = p.topic
-	if err := p.ready(ctx, rec); err != nil {
+	if err := p.ready(waiting, rec); err != nil {
+		if waiting.Err() != nil {
+			return waiting.Err()
+		}
 		return p.failed(rec, err)
 	}
 	if _, transactional := p.settings["transactional.id"]; transactional {
 		return thrown("java.lang.IllegalStateException", "Cannot add partition %s-0 to transaction before completing a call to initTransactions", p.topic)
 	}
 	if p.sync {
-		if err := p.client.ProduceSync(ctx, rec).FirstErr(); err != nil {
+		if err := p.client.ProduceSync(waiting, rec).FirstErr(); err != nil {
 			return p.failed(rec, produceError(rec, err))
 		}
 		return nil
 	}
-	p.client.Produce(ctx, rec, func(rec *kgo.Record, err error) {
+	p.client.Produce(queued, rec, func(rec *kgo.Record, err error) {
 		if err != nil {
 			_ = p.failed(rec, produceError(rec, err)) // without --sync it is only logged
 		}
