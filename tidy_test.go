@@ -25,7 +25,7 @@ import (
 const modulePath = "github.com/kaja-mq/kaja"
 
 // leaves may be imported by every package.
-var leaves = []string{"internal/vfs", "internal/clock", "internal/exec", "internal/wheel", "internal/invariant", "internal/cache", "internal/metric", "internal/planted"}
+var leaves = []string{"internal/vfs", "internal/clock", "internal/exec", "internal/wheel", "internal/invariant", "internal/cache", "internal/metric", "internal/planted", "internal/naps"}
 
 // mayImport is the import table: packages of ours, and the outside packages that only this package may use. What is not listed is
 // forbidden. ARCHITECTURE.md draws it.
@@ -60,6 +60,7 @@ var mayImport = map[string]string{
 	"internal/cache":     "",
 	"internal/metric":    "",
 	"internal/planted":   "",
+	"internal/naps":      "",
 	"internal/sim":       "*",
 	"scripts/genrecord":  "*",
 	"scripts/genconfig":  "*",

@@ -38,6 +38,8 @@ type Process struct {
 	Signals <-chan os.Signal
 	// TempDir is where --ephemeral puts its directory.
 	TempDir string
+	// Lengthen executes the program again with longer naps of the runtime, or returns (internal/naps); nil leaves them.
+	Lengthen func(args, env []string) error
 
 	start   startFunc
 	content *server.Content // what serve starts with; nil nothing

@@ -68,6 +68,11 @@ func (p *Process) serveCommand() *cobra.Command {
 
 func (p *Process) serve(src config.Sources) (err error) {
 	begin := p.Clock.Mono()
+	if p.Lengthen != nil {
+		if err := p.Lengthen(p.Args, p.Env); err != nil {
+			return usageError{err}
+		}
+	}
 	if src.FileName != "" {
 		if src.File, err = p.FS.ReadFile(src.FileName); err != nil {
 			return fmt.Errorf("cannot read the configuration: %w", err)

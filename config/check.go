@@ -160,7 +160,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-var commas = regexp.MustCompile(`[ \t\n\v\f\r]*,[ \t\n\v\f\r]*`)
+// blanks are what is taken off around the commas of a list.
+const blanks = " \t\n\v\f\r"
 
 // splitList is how Kafka splits a LIST value: blanks around commas go, empty elements stay, the empty value is the empty list.
 func splitList(value string) []string {
@@ -168,7 +169,11 @@ func splitList(value string) []string {
 	if value == "" {
 		return nil
 	}
-	return commas.Split(value, -1)
+	list := strings.Split(value, ",")
+	for i, e := range list {
+		list[i] = strings.Trim(e, blanks)
+	}
+	return list
 }
 
 func (p *Property) checkListValue(value string) (string, error) {
