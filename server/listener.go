@@ -120,8 +120,11 @@ func (l *listener) accepted(c net.Conn) {
 		_ = c.Close() // nothing was sent
 		return
 	}
-	if t, ok := c.(*net.TCPConn); ok && host == local && l.nearBuffer > 0 {
-		_ = t.SetWriteBuffer(l.nearBuffer) // without it, it is only slower
+	if t, ok := c.(*net.TCPConn); ok && host == local {
+		if l.nearBuffer > 0 {
+			_ = t.SetWriteBuffer(l.nearBuffer) // without it, it is only slower
+		}
+		unpace(t)
 	}
 	if err := l.net.engine.enroll(c, l.net.newConn(l, host, local)); err != nil {
 		l.net.log.Warn().Err(err).Str("listener", l.name).Msg("can't take a connection")

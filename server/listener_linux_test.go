@@ -39,6 +39,9 @@ func TestSocketSettings(t *testing.T) {
 	}
 	f(unix.SO_SNDBUF, 140000) // Linux counts twice what was asked for
 	f(unix.SO_RCVBUF, 100000)
+	if got, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION); err != nil || got != nearCongestion {
+		t.Errorf("congestion control is %q (%v), want %q: the client is on this machine", got, err, nearCongestion)
+	}
 	if got := backlog(t, b); got != 7 {
 		t.Errorf("the queue of new connections holds %d, want 7", got)
 	}

@@ -36,6 +36,7 @@ func (s *socket) post(func()) bool                          { return false }
 
 func (SocketConfig) control(_, _ string, _ syscall.RawConn) error { return nil }
 func (SocketConfig) setBacklog(*net.TCPListener) error            { return nil }
+func unpace(*net.TCPConn)                                         {}
 
 type writables struct{}
 
