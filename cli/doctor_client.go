@@ -37,14 +37,14 @@ func (d *doctor) connect(ctx context.Context, addr string) (*kafkaConn, error) {
 	k := &kafkaConn{Conn: c, clock: d.p.Clock, form: kmsg.NewRequestFormatter(kmsg.FormatterClientID("kaja-doctor")), versions: map[int16]int16{}}
 	resp, err := k.ask(kmsg.NewPtrApiVersionsRequest())
 	if err != nil {
-		_ = c.Close()
+		_ = c.Close() // what went wrong before is what matters
 		return nil, fmt.Errorf("%w (%w)", errNoKafka, err)
 	}
 	for _, v := range resp.(*kmsg.ApiVersionsResponse).ApiKeys {
 		k.versions[v.ApiKey] = v.MaxVersion
 	}
 	if len(k.versions) == 0 {
-		_ = c.Close()
+		_ = c.Close() // as above
 		return nil, errNoKafka
 	}
 	return k, nil

@@ -132,7 +132,7 @@ func (d *doctor) checkBrokers(ctx context.Context, m *kmsg.MetadataResponse, fro
 			continue
 		}
 		d.checkIdentity(k, m, b.NodeID, addr)
-		_ = k.Close()
+		_ = k.Close() // all answers have been read
 	}
 }
 

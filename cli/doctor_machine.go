@@ -238,7 +238,7 @@ func (d *doctor) checkPorts(ctx context.Context, cfg *config.Static, running boo
 		ln, err := lc.Listen(ctx, "tcp", l.Addr())
 		switch {
 		case err == nil:
-			_ = ln.Close()
+			_ = ln.Close() // it has told what it can
 			d.ok("listener %s can be opened on %s", l.Name, l.Addr())
 		case errors.Is(err, syscall.EADDRINUSE):
 			d.fail("listener "+l.Name+": another program has "+l.Addr(), "stop it, or set another port in listeners")

@@ -49,15 +49,7 @@ func runCluster(ctx context.Context, e *Env) int {
 		p.fail(e, err)
 		return 1 // also after help
 	}
-	err = runClusterCommand(ctx, e, v)
-	switch {
-	case err == nil:
-		return 0
-	case isClass(err, classTerse):
-		e.errorf("%s\n", javaMessage(err))
-		return 1
-	}
-	return e.failed(err)
+	return e.tersely(runClusterCommand(ctx, e, v))
 }
 
 func runClusterCommand(ctx context.Context, e *Env, v *argValues) error {

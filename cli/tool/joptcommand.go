@@ -108,6 +108,18 @@ func (e *Env) failed(err error) int {
 	return 1
 }
 
+// tersely is failed for the tools that tell some errors by their message alone; 0 without an error.
+func (e *Env) tersely(err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case isClass(err, classTerse):
+		e.errorf("%s\n", javaMessage(err))
+		return 1
+	}
+	return e.failed(err)
+}
+
 // javaMessage is Java's getMessage as it is printed.
 func javaMessage(err error) string {
 	var x *exception

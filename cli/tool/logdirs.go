@@ -44,14 +44,7 @@ func runLogDirs(ctx context.Context, e *Env) int {
 	if code, yes := o.ended(e, err); yes {
 		return code
 	}
-	switch {
-	case err == nil:
-		return 0
-	case isClass(err, classTerse):
-		e.errorf("%s\n", javaMessage(err))
-		return 1
-	}
-	return e.failed(err)
+	return e.tersely(err)
 }
 
 // nonEmpty splits at commas.

@@ -47,15 +47,7 @@ func runMetadataQuorum(ctx context.Context, e *Env) int {
 	if err != nil {
 		return p.fail(e, err)
 	}
-	err = runQuorumCommand(ctx, e, v)
-	switch {
-	case err == nil:
-		return 0
-	case isClass(err, classTerse):
-		e.errorf("%s\n", javaMessage(err))
-		return 1
-	}
-	return e.failed(err)
+	return e.tersely(runQuorumCommand(ctx, e, v))
 }
 
 func runQuorumCommand(ctx context.Context, e *Env, v *argValues) error {

@@ -7,6 +7,8 @@ type step struct {
 	figure string
 	unit   string
 	goal   float64 // 0: none
+	most   float64 // at most this figure, whatever Kafka's is; 0: none
+	last   bool    // once, after all others: Kafka does not live through more of it
 	floor  string  // the figure of scripts/floor to compare with
 	max    float64 // at most so many times the floor; 0: none
 	also   []step  // more figures of the same run
@@ -53,11 +55,13 @@ func steps() []step {
 		{name: "transaction, 10 records, 2 partitions", args: "small -topic vtx-{r} -partitions 2 -seconds 1 -request transaction", figure: perRequest, unit: micros, goal: 0.25},
 		{name: "group of 20, classic", args: "group -topic vg-{r} -members 20", figure: "cpu_s", unit: "CPU-s", goal: 0.5},
 		{name: "group of 20, KIP-848", args: "group -topic vgc-{r} -members 20 -consumer", figure: "cpu_s", unit: "CPU-s", goal: 0.5},
-		{name: "topic of 1,000 partitions, a record to each", args: "topics -topic vtp-{r} -partitions 1000", figure: "cpu_s", unit: "CPU-s"},
+		{name: "topic of 1,000 partitions, a record to each", args: "topics -topic vtp-{r} -partitions 1000", figure: "cpu_s", unit: "CPU-s", most: 0.5,
+			also: []step{{name: "the same until all have taken theirs", figure: "wall_s", unit: "s", most: 0.5}}},
 		{name: "1,000 topics, a record to each", args: "topics -topic vto-{r} -count 1000", figure: "cpu_s", unit: "CPU-s"},
-		{name: "10 topics of 1,000 partitions, a record to each", args: "topics -topic vtt-{r} -count 10 -partitions 1000", figure: "cpu_s", unit: "CPU-s"},
 		{name: "compaction, 1 KiB values", args: "compact -topic vc-{r} -mib 128", figure: perGiB, unit: secondsGiB, goal: 0.8},
 		{name: "idle, with all these topics", args: "idle -seconds 4", figure: "cpu_ms_per_s", unit: "ms CPU a second"},
 		{name: "memory after the loads", args: "idle -seconds 0.1", figure: "rss_mib", unit: "MiB"},
+		{name: "10 topics of 1,000 partitions, a record to each", args: "topics -topic vtt-{r} -count 10 -partitions 1000", figure: "cpu_s", unit: "CPU-s", most: 4, last: true,
+			also: []step{{name: "the same, memory of each", figure: "kib_per_partition", unit: "KiB", most: 12}}},
 	}
 }

@@ -122,7 +122,14 @@ func (c *comparison) run(port int, only, dir, out string, command []string) erro
 			if c.limit > 0 && r > c.warm && time.Now().After(end) {
 				break // every load has one round that counts
 			}
-			c.step(s, r)
+			if !s.last {
+				c.step(s, r)
+			}
+		}
+	}
+	for _, s := range chosen {
+		if s.last {
+			c.step(s, c.rounds-1)
 		}
 	}
 	if c.recovery {
@@ -359,6 +366,10 @@ func (c *comparison) row(s step, v [2][]float64) row {
 		r.goal = fmt.Sprintf("≤ %.2f ×", s.goal)
 		ok = other <= s.goal*kafka
 	}
+	if s.most > 0 {
+		r.goal = strings.TrimPrefix(fmt.Sprintf("%s, ≤ %v", r.goal, s.most), ", ")
+		ok = ok && other <= s.most
+	}
 	if f := c.floor[s.floor]; f > 0 {
 		r.goal = strings.TrimPrefix(r.goal+fmt.Sprintf(", floor %.2f", f), ", ")
 		if s.max > 0 {
@@ -366,7 +377,7 @@ func (c *comparison) row(s step, v [2][]float64) row {
 			ok = ok && other <= s.max*f
 		}
 	}
-	if s.goal > 0 || s.max > 0 {
+	if s.goal > 0 || s.most > 0 || s.max > 0 {
 		r.met = verdict(ok)
 	}
 	return r
