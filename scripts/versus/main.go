@@ -188,7 +188,7 @@ func (c *comparison) begin() error {
 	var idle, held [2]figures
 	for i, b := range c.brokers {
 		var err error
-		if idle[i], err = c.load(b, "idle", "-seconds", "5"); err != nil {
+		if idle[i], err = c.load(b, "idle", "-seconds", "15"); err != nil {
 			return err
 		}
 		if held[i], err = c.load(b, "conns", "-conns", "5000", "-hold", "1"); err != nil {
