@@ -45,6 +45,16 @@ func (g GroupView) fromBroker(p *Property) (string, bool) {
 
 // Int is a number as the coordinators use it: within the bounds that the broker sets now, whatever was stored earlier.
 func (g GroupView) Int(name string) int64 {
+	if _, ok := g.own[name]; !ok {
+		if n, ok := g.broker.groupInts[name]; ok {
+			return n
+		}
+	}
+	return g.bounded(name)
+}
+
+// bounded is Int without what is known beforehand.
+func (g GroupView) bounded(name string) int64 {
 	n := toInt(g.Value(name), true)
 	for _, b := range groupBounds {
 		if b.name != name {
@@ -58,6 +68,15 @@ func (g GroupView) Int(name string) int64 {
 		}
 	}
 	return n
+}
+
+// boundedInts are the numbers of groups without settings of their own: heartbeats ask for them each time.
+func boundedInts(r *Resolver) map[string]int64 {
+	m := make(map[string]int64, len(groupBounds))
+	for _, b := range groupBounds {
+		m[b.name] = GroupView{broker: r}.bounded(b.name)
+	}
+	return m
 }
 
 // Bool is a BOOLEAN.

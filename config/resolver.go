@@ -37,6 +37,7 @@ type Resolver struct {
 	parsed     map[string]string // normal form of the dynamic values that are valid
 	advertised []Listener        // by the dynamic value; nil without one
 	invalid    error             // why there is none although it is set
+	groupInts  map[string]int64  // see boundedInts
 }
 
 // Broker makes the effective view. Values that do not parse are left out, as Kafka does after logging them.
@@ -56,6 +57,7 @@ func Broker(static *Static, clusterDefault, perBroker map[string]string) *Resolv
 	if v, ok := r.parsed[advertisedListeners]; ok {
 		r.advertised, r.invalid = static.AdvertisedBy(splitList(v))
 	}
+	r.groupInts = boundedInts(r)
 	return r
 }
 
@@ -104,6 +106,17 @@ func (r *Resolver) Str(name string) string { v, _ := r.Value(name); return v }
 
 // List is a LIST.
 func (r *Resolver) List(name string) []string { v, _ := r.Value(name); return splitList(v) }
+
+// Lists tells whether a LIST has the element.
+func (r *Resolver) Lists(name, element string) bool {
+	v, _ := r.Value(name)
+	for e := range strings.SplitSeq(v, ",") {
+		if strings.Trim(e, blanks) == element {
+			return true
+		}
+	}
+	return false
+}
 
 // ForListener is a property as it holds for one listener: its own value below listener.name.NAME. (in lower case), else the broker's.
 func (r *Resolver) ForListener(listener, name string) (string, bool) {

@@ -46,6 +46,12 @@ func TestSynonyms(t *testing.T) {
 	f("group default", GroupOf(r, nil).Synonyms("consumer.session.timeout.ms"), "group.consumer.session.timeout.ms=45000/5")
 	f("group own", GroupOf(r, pairs("consumer.session.timeout.ms=50000")).Synonyms("consumer.session.timeout.ms"),
 		"consumer.session.timeout.ms=50000/8 group.consumer.session.timeout.ms=45000/5")
+	if g := GroupOf(r, nil); g.Int("consumer.session.timeout.ms") != 45000 || g.bounded("consumer.session.timeout.ms") != 45000 || g.Int("streams.num.warmup.replicas") != g.bounded("streams.num.warmup.replicas") {
+		t.Errorf("numbers of a group without settings: %d, %d", g.Int("consumer.session.timeout.ms"), g.bounded("consumer.session.timeout.ms"))
+	}
+	if n := GroupOf(r, pairs("consumer.session.timeout.ms=50000")).Int("consumer.session.timeout.ms"); n != 50000 {
+		t.Errorf("its own number: %d", n)
+	}
 	f("group without broker property", GroupOf(r, nil).Synonyms("share.auto.offset.reset"), "share.auto.offset.reset=latest/5")
 	f("assignor", GroupOf(r, nil).Synonyms("streams.assignor.name"), "group.streams.assignors=sticky/5")
 }

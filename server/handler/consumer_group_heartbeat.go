@@ -1,8 +1,6 @@
 package handler
 
 import (
-	"slices"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -57,5 +55,5 @@ func (h *Handler) consumerGroupHeartbeat(c Call) {
 // consumerProtocolEnabled tells whether groups of the consumer protocol are served.
 func (h *Handler) consumerProtocolEnabled() bool {
 	level, _ := h.Images().Feature(groupVersionFeature)
-	return level >= 1 && slices.Contains(h.Config().List("group.coordinator.rebalance.protocols"), "consumer")
+	return level >= 1 && h.Config().Lists("group.coordinator.rebalance.protocols", "consumer")
 }
