@@ -6,7 +6,12 @@
 // Linux lengthens the sleep of a thread by its timer slack. A thread has that of the thread it was started by, and sysmon is started before
 // anything of ours runs; so the process sets the slack and executes its program again, under the same process id.
 //
-// What it costs: timers come up to the slack later, and a processor whose thread is in a long system call is given to another thread that much later.
+// It does so only with the very file that runs, and only where the slack stays set: a program that was deleted or replaced meanwhile, and a thread with
+// a real-time policy, which has no slack, go on as they are.
+//
+// What it costs: timers come up to the slack later, and a processor whose thread is in a long system call is given to another thread that much later; and while the
+// successor begins (some hundred microseconds) a signal does what it does to any program that begins: SIGTERM ends it, and a container's first process,
+// which Linux protects, misses it.
 //
 // Owns: nothing. Called by cli before it serves. Not here: the pools and loops of server.
 package naps

@@ -18,23 +18,50 @@ func Lengthen(args, env []string) error {
 	}
 	runtime.LockOSThread() // the slack is the thread's
 	defer runtime.UnlockOSThread()
-	before, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
-	if err != nil || time.Duration(before) >= slack {
+	before, ok := current()
+	if !ok || before >= slack {
 		return nil // set already, by us or by who started the process
 	}
-	program, err := os.Executable()
-	if err != nil {
+	program, ok := self()
+	if !ok {
 		return nil // nothing is lost but the saving
 	}
-	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0); err != nil {
+	if unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0) != nil {
 		return nil // as above
 	}
-	_ = unix.Exec(program, args, env) // it returns only with an error, and all works without
-	return restore(before)
+	// A thread with a real-time policy has no slack, whatever it sets and without an error: the successor would be the next predecessor, for ever.
+	if now, ok := current(); ok && now >= slack {
+		execute(program, args, env)
+	}
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(before), 0, 0, 0) // it could be set a moment ago
+	return nil
 }
 
-// restore gives the thread its slack back.
-func restore(slack int) error {
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0) // it could be set a moment ago
-	return nil
+// current is the thread's slack.
+func current() (time.Duration, bool) {
+	n, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
+	return time.Duration(n), err == nil
+}
+
+// self names the file that this process runs. There is none when it was deleted, replaced or hidden since: another program must not take over.
+func self() (string, bool) {
+	program, err := os.Executable()
+	if err != nil {
+		return "", false // no /proc
+	}
+	var named, running unix.Stat_t
+	if unix.Stat(program, &named) != nil || unix.Stat("/proc/self/exe", &running) != nil {
+		return "", false
+	}
+	return program, named.Dev == running.Dev && named.Ino == running.Ino
+}
+
+// execute returns only when it failed, with all as it was.
+func execute(program string, args, env []string) {
+	var files unix.Rlimit // Go raises the number at its start, and takes that back for the successor
+	known := unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil
+	_ = unix.Exec(program, args, env)
+	if known {
+		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &files) // it could be set a moment ago
+	}
 }
