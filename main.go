@@ -16,16 +16,25 @@ import (
 
 func main() {
 	signals := make(chan os.Signal, 2) // the second ends the process at once
-	listen := func() { signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT) }
+	listen := func(to ...os.Signal) { signal.Notify(signals, to...) }
 	lengthen := func(args, env []string) error {
 		signal.Stop(signals) // a signal ends a process that is about to become its successor
-		defer listen()
+		defer listen(endings()...) // from now on, for a broker
 		if len(signals) > 0 {
 			return nil
 		}
 		return naps.Lengthen(args, env)
 	}
-	listen()
+	listen(syscall.SIGTERM, syscall.SIGINT)
 	os.Exit(cli.Main(cli.Process{Args: os.Args, Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Terminal: isatty.IsTerminal(os.Stdout.Fd()),
 		FS: vfs.OS(), Clock: clock.System(), Signals: signals, TempDir: os.TempDir(), Lengthen: lengthen}))
+}
+
+// endings are the signals that end a broker cleanly, those of Kafka's: SIGHUP too, which a closed terminal sends, unless nohup has it ignored.
+func endings() []os.Signal {
+	out := []os.Signal{syscall.SIGTERM, syscall.SIGINT}
+	if !signal.Ignored(syscall.SIGHUP) {
+		out = append(out, syscall.SIGHUP)
+	}
+	return out
 }

@@ -27,6 +27,16 @@ fresh; stub
 inside KAFKA_CFG_NUM_PARTITIONS=3 -- /etc/kafka/docker/launch
 check "KAFKA_CFG_ under launch" last $final cfg.num.partitions=3
 
+# The broker's slack is set before it begins, unless another is asked for
+nap() { # SLACK [VARIABLE=VALUE]
+  fresh
+  put usr/bin/kaja 755 <<< $'#!/bin/bash\necho "slack $(< /proc/self/timerslack_ns)"'
+  inside "${@:2}" -- $run
+  check "slack with ${2:-nothing}" [ "${said##*$'\n'}" = "slack $1" ]
+}
+nap 2000000
+nap 50000 KAJA_TIMER_SLACK=0s
+
 # Not mapped
 for v in VERSION HEAP_OPTS LOG4J_OPTS OPTS JMX_OPTS JVM_PERFORMANCE_OPTS GC_LOG_OPTS LOG4J_ROOT_LOGLEVEL LOG4J_LOGGERS TOOLS_LOG4J_LOGLEVEL JMX_HOSTNAME; do
   fresh; stub
