@@ -18,7 +18,7 @@ func main() {
 	signals := make(chan os.Signal, 2) // the second ends the process at once
 	listen := func(to ...os.Signal) { signal.Notify(signals, to...) }
 	lengthen := func(args, env []string) error {
-		signal.Stop(signals) // a signal ends a process that is about to become its successor
+		signal.Stop(signals)       // a signal ends a process that is about to become its successor
 		defer listen(endings()...) // from now on, for a broker
 		if len(signals) > 0 {
 			return nil
