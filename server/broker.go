@@ -35,6 +35,8 @@ type Options struct {
 	Content *Content
 	// Engine is shared with other brokers of the process; nil makes one that the broker closes.
 	Engine *Engine
+	// Loops is how many event loops that one has, see EngineOptions.
+	Loops int
 	// Failed, if set, hears once that the broker can't go on (last log directory or metadata log lost): it must be closed and the process
 	// ended with the error. It may be called on any goroutine and must not block.
 	Failed func(err error)
@@ -82,7 +84,7 @@ func Start(o Options) (_ *Broker, err error) {
 		}
 	}()
 	if b.engine == nil {
-		if b.engine, err = NewEngine(EngineOptions{Log: o.Log}); err != nil {
+		if b.engine, err = NewEngine(EngineOptions{Loops: o.Loops, Log: o.Log}); err != nil {
 			return nil, err
 		}
 		b.ownEngine = true

@@ -24,8 +24,8 @@ type Engine struct {
 
 // EngineOptions sizes an Engine.
 type EngineOptions struct {
-	Loops   int // event loops; the number of cores when 0
-	Workers int // goroutines for what may wait; twice the cores, at least 4, when 0
+	Loops   int // event loops; GOMAXPROCS when 0
+	Workers int // goroutines for what may wait; twice the loops, at least 4, when 0
 	Log     zerolog.Logger
 }
 
@@ -41,7 +41,7 @@ func NewEngine(o EngineOptions) (*Engine, error) {
 		o.Loops = runtime.GOMAXPROCS(0)
 	}
 	if o.Workers == 0 {
-		o.Workers = max(4, 2*runtime.GOMAXPROCS(0))
+		o.Workers = max(4, 2*o.Loops)
 	}
 	e := &Engine{loops: o.Loops, workers: newWorkers(o.Workers), writable: newWritables()}
 	client, err := gnet.NewClient(&events{}, gnet.WithNumEventLoop(o.Loops), gnet.WithReadBufferCap(readBufferBytes),
