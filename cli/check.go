@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path"
 
 	"github.com/spf13/cobra"
@@ -28,26 +29,31 @@ func (p *Process) checkCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, dirs []string) error {
-			found := 0
-			for _, dir := range dirs {
-				problems, err := p.checkDir(dir)
-				if err != nil {
-					return fmt.Errorf("cannot check %s: %w", dir, err)
-				}
-				for _, pr := range problems {
-					if _, err := fmt.Fprintln(c.OutOrStdout(), oneLine(pr.String())); err != nil {
-						return err
-					}
-				}
-				found += len(problems)
-			}
-			if found > 0 {
-				return fmt.Errorf("%d %s found", found, problems(found))
-			}
-			_, err := fmt.Fprintln(c.OutOrStdout(), "no problems found")
-			return err
+			return p.interruptible(func() error { return p.check(c.OutOrStdout(), dirs) })
 		},
 	}
+}
+
+// check tells the problems of all directories.
+func (p *Process) check(out io.Writer, dirs []string) error {
+	found := 0
+	for _, dir := range dirs {
+		problems, err := p.checkDir(dir)
+		if err != nil {
+			return fmt.Errorf("cannot check %s: %w", dir, err)
+		}
+		for _, pr := range problems {
+			if _, err := fmt.Fprintln(out, oneLine(pr.String())); err != nil {
+				return err
+			}
+		}
+		found += len(problems)
+	}
+	if found > 0 {
+		return fmt.Errorf("%d %s found", found, problems(found))
+	}
+	_, err := fmt.Fprintln(out, "no problems found")
+	return err
 }
 
 func (p *Process) checkDir(dir string) (_ []storage.Problem, err error) {

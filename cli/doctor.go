@@ -36,7 +36,7 @@ func (p *Process) doctorCommand() *cobra.Command {
 				}
 			}
 			d := p.newDoctor(c.OutOrStdout())
-			return d.run(c.Context(), args, file)
+			return p.interruptible(func() error { return d.run(c.Context(), args, file) })
 		},
 	}
 	c.Flags().StringVar(&file, "config", "", "look also at what this `server.properties` says, and at the machine")

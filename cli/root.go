@@ -48,6 +48,20 @@ type Process struct {
 // usageError is a wrong command line.
 type usageError struct{ error }
 
+var errInterrupted = errors.New("interrupted; nothing was changed")
+
+// interruptible runs a command that only looks until it is done or a signal comes.
+func (p *Process) interruptible(run func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- run() }() // abandoned only together with the process
+	select {
+	case err := <-done:
+		return err
+	case <-p.Signals:
+		return errInterrupted
+	}
+}
+
 // Main runs the command line and returns the exit code.
 func Main(p Process) int {
 	if t, args, ok := calledTool(p.Args); ok {
@@ -78,7 +92,7 @@ func Main(p Process) int {
 	fmt.Fprintln(p.Stderr, "kaja: "+oneLine(explain(err)))
 	var usage usageError
 	switch {
-	case errors.Is(err, errAborted):
+	case errors.Is(err, errAborted), errors.Is(err, errInterrupted):
 		return exitAbort
 	case errors.As(err, &usage):
 		return ExitUsage

@@ -1,9 +1,27 @@
 package cli
 
 import (
+	"errors"
+	"os"
 	"runtime"
+	"syscall"
 	"testing"
 )
+
+func TestInterruptible(t *testing.T) {
+	signals := make(chan os.Signal, 1)
+	p := &Process{Signals: signals}
+	failed := errors.New("failed")
+	if err := p.interruptible(func() error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("a command's own error became %v", err)
+	}
+	signals <- syscall.SIGINT
+	end := make(chan struct{})
+	defer close(end)
+	if err := p.interruptible(func() error { <-end; return nil }); !errors.Is(err, errInterrupted) {
+		t.Errorf("an interrupted command: %v", err)
+	}
+}
 
 func TestSpareProcessors(t *testing.T) {
 	lengthen := func(_, _ []string) error { return nil }
