@@ -60,7 +60,7 @@ func self() (string, bool) {
 func execute(program string, args, env []string) {
 	var files unix.Rlimit // Go raises the number at its start, and takes that back for the successor
 	known := unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil
-	_ = unix.Exec(program, args, env)
+	_ = unix.Exec(program, args, env) // it returns only when it failed, and all works without
 	if known {
 		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &files) // it could be set a moment ago
 	}
